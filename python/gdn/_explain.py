@@ -34,6 +34,8 @@ _TYPES = {
 _OPAQUE = (3, 8)
 _DEVICES = {"cpu": 1, "cuda": 2}
 _MAX_RANK = 4
+#: An array for the library: rank, type, device, its number, and address; extents and strides.
+_ARRAY = struct.Struct(f"={5 + 2 * _MAX_RANK}q")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -252,14 +254,15 @@ _Described = tuple[str, Any, Any, str, int]
 def _pack(described: _Described | None, device: str) -> bytes:
     """One array as the integers that the library reads (Bridge.cpp)."""
     if described is None:
-        return struct.pack("=q", -1)
+        return _ARRAY.pack(-1, *(0,) * (4 + 2 * _MAX_RANK))
     dtype, shape, strides, place, address = described
     code, bits = _TYPES.get(dtype, _OPAQUE)
     # Tensors without data go where the call would run.
     kind, _, index = (device if place == "meta" else place).partition(":")
-    numbers = [len(shape), code << 8 | bits, _DEVICES.get(kind, 0), int(index or 0), address]
-    numbers += [*shape[:_MAX_RANK], *strides[:_MAX_RANK]]
-    return struct.pack(f"={len(numbers)}q", *numbers)
+    extents, steps = ((*numbers, *(0,) * _MAX_RANK)[:_MAX_RANK] for numbers in (shape, strides))
+    return _ARRAY.pack(
+        len(shape), code << 8 | bits, _DEVICES.get(kind, 0), int(index or 0), address, *extents, *steps
+    )
 
 
 def _place(place: str, device: str | None) -> str:

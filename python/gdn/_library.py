@@ -174,5 +174,4 @@ class Functions:
         self.reads_objects = module.reads_objects
         self.explain = module.explain
         self.kernels = module.kernels
-        self.check_boundaries = module.check_boundaries
-        self.check_state_indices = module.check_state_indices
+        self.check_values = module.check_values

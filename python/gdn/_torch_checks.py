@@ -132,10 +132,10 @@ def check_values(
         return not (integers.is_cuda and torch.cuda.is_current_stream_capturing())
 
     if cu_seqlens is not None and is_known(cu_seqlens) and q.dim() == 4:
-        _library.load().check_boundaries(cu_seqlens.cpu(), q.shape[1])
+        _library.load().check_values(cu_seqlens.cpu(), None, q.shape[1], 0, 0)
     if state_indices is not None and is_known(state_indices) and initial_state is not None and initial_state.dim():
         first, count = _library.first_state_of(options), initial_state.shape[0]
-        _library.load().check_state_indices(state_indices.cpu(), first, count)
+        _library.load().check_values(None, state_indices.cpu(), 0, first, count)
 
 
 def no_backward(

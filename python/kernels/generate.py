@@ -9,7 +9,7 @@ OUT/kernels.json   the manifest of these kernels, which the package reads
 OUT/Manifest.inc   the tables of the manifest as macros, for C++
 OUT/Kernels.inc, OUT/HopperKernels.inc   a line for each set of functions of a CPU, and for each entry of a GPU, for C++
 
-With --sample the kernels are those of the manifest's `sample`: a build to test the package with.
+With --cpu-only there are none for GPUs. With --sample the kernels are those of the manifest's `sample`: a build to test the package with.
 A file that would stay the same is not written, and .mlir files of modules that are gone are removed. With --only, just
 OUT/NAME.mlir of these modules is written.
 """
@@ -19,6 +19,7 @@ import collections
 import importlib.util
 import json
 import pathlib
+import re
 import sys
 from typing import Any
 
@@ -38,23 +39,34 @@ def _load_reader() -> Any:
     return module
 
 
+def _field(name: str) -> str:
+    """A name as C++ has it: state_v_first is stateVFirst."""
+    return re.sub("_(.)", lambda found: found[1].upper(), name)
+
+
 def _macro_rows(manifest: Manifest, reader: Any) -> dict[str, list[list[Any]]]:
     """The arguments of each macro's lines, by the macro's name."""
     hopper, cpu, arguments, quote = manifest["hopper"], manifest["cpu"], manifest["arguments"], json.dumps
     saving, channels = hopper.get("saving", {}), hopper["channels"].values()
+    # What a backward has in the place of the forward's results.
+    backward = {name: manifest["operands"][f"d_{name}"] for name in hopper["results"]}
     numbers = {
+        "Gradients": len(hopper["gradients"]),
         "MaxChannels": max(size for row in channels for size in (row["k"], row["v"])),
         "CPUChunkTokens": cpu["chunk_tokens"],
         "HopperChunkTokens": hopper["chunk_tokens"],
-        "HopperResults": len(hopper["results"]),
         "HopperSavedTokens": saving.get("state_tokens", 1),
         "HopperSavedSegmentTokens": saving.get("least_segment", 1),
         "HopperSavedItems": saving.get("most_items", 0),
     }
     return {
         "TYPE": [[key, quote(row["name"]), row["bits"], row["dlpack"]] for key, row in manifest["types"].items()],
-        "ARRAY": [[row["field"], quote(name)] for name, row in arguments.items()],
-        "OPTION": [[name, field.shift, field.bits] for name, field in reader.option_fields(manifest).items()],
+        "ARRAY": [
+            [row["field"], quote(name), quote(backward.get(name, {"operand": name})["operand"]), quote(row["operand"]),
+             quote(backward.get(name, row)["operand"])]
+            for name, row in arguments.items()
+        ],
+        "OPTION": [[_field(name), field.bits] for name, field in reader.option_fields(manifest).items()],
         "GATE_DOMAIN": [
             [key, quote(f"'{row['name']}'"), row["cpu"] or "None", quote("takes" in row), quote(row["fact"]),
              quote(str(row["lower_bound"])) if "lower_bound" in row else "nullptr"]
@@ -64,26 +76,25 @@ def _macro_rows(manifest: Manifest, reader: Any) -> dict[str, list[list[Any]]]:
             [key, quote(row["says"]), row["sigmoid"], quote(row["fact"])] for key, row in manifest["beta_domains"].items()
         ],
         "DECAY": [[key] for key in manifest["decays"]],
-        "CPU_ALGORITHM": [[key] for key in cpu["algorithms"]],
+        "CPU_ALGORITHM": [[key] for key in (*cpu["algorithms"], "Backward")],
         "CPU_ISA": [[key, quote(row["name"])] for key, row in cpu["isas"].items()],
-        "HOPPER_ARGUMENT": [
-            [arguments[name]["field"], quote(arguments[name]["operand"]), quote(name)]
-            for name in (*hopper["arguments"], *hopper["results"])
-        ],
         **{f"{use.upper()}_TYPE": [[key] for key in keys] for use, keys in manifest["accepted_types"].items()},
-        "HOPPER_NORM": [[key, quote(row["says"])] for key, row in hopper["norms"].items()],
         "NUMBER": [[name, value] for name, value in numbers.items()],
     }  # fmt: skip
 
 
+def _includable(macros: list[str], lines: list[str]) -> str:
+    """Lines of macros: a file includes them with those macros that it wants defined, and they are undefined behind it."""
+    before = [line for name in macros for line in (f"#ifndef {name}", f"#define {name}(...)", "#endif")]
+    return "\n".join([*before, *lines, *(f"#undef {name}" for name in macros), ""])
+
+
 def tables(manifest: Manifest, reader: Any) -> str:
-    """Manifest.inc: a file includes it with the macros that it wants defined, and gets a line for each row."""
-    lines = []
-    for macro, rows in _macro_rows(manifest, reader).items():
-        name = f"GDN_{macro}"
-        lines += [f"#ifndef {name}", f"#define {name}(...)", "#endif"]
-        lines += [*(f"{name}({', '.join(map(str, row))})" for row in rows), f"#undef {name}", ""]
-    return "\n".join(lines)
+    """Manifest.inc: a line for each row of a table."""
+    names = {f"GDN_{macro}": rows for macro, rows in _macro_rows(manifest, reader).items()}
+    return "\n".join(
+        _includable([name], [f"{name}({', '.join(map(str, row))})" for row in rows]) for name, rows in names.items()
+    )
 
 
 def check_options(manifest: Manifest, reader: Any) -> None:
@@ -117,6 +128,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Writes what the build makes of the manifest.")
     parser.add_argument("--manifest", type=pathlib.Path, help="another manifest than the package's")
     parser.add_argument("--sample", action="store_true", help="the kernels of the manifest's `sample` alone")
+    parser.add_argument("--cpu-only", action="store_true", help="no kernels for GPUs")
     parser.add_argument("--only", action="append", metavar="NAME", help="write this module, and no table; may be repeated")
     parser.add_argument("out", type=pathlib.Path)
     arguments = parser.parse_args()
@@ -128,6 +140,7 @@ def main() -> int:
         whole, manifest = modules, reader.sampled(manifest)
         modules = choose_sample(manifest, modules_of(manifest, reader))
         check_sample(whole, modules)
+    modules = [module for module in modules if module.is_cpu or not arguments.cpu_only]
     files = {f"{module.name}.mlir": module.text for module in modules}
     if arguments.only:
         if unknown := sorted(name for name in arguments.only if f"{name}.mlir" not in files):
@@ -138,12 +151,15 @@ def main() -> int:
             if stale.name not in files:
                 stale.unlink()
         # The package has threads of its own: each computes work items.
-        kinds = ("cpu", "Kernels.inc", "--parallel=false"), ("hopper", "HopperKernels.inc", "--target=sm_90a --share-kernels")
+        kinds = (
+            ("cpu", "Kernels.inc", ["GDN_KERNEL", "GDN_KERNELS"], "--parallel=false"),
+            ("hopper", "HopperKernels.inc", ["GDN_ENTRY", "GDN_CONVERSION"], "--target=sm_90a --share-kernels"),
+        )
         lists = []
-        for kind, table, option in kinds:
+        for kind, table, macros, option in kinds:
             ones = [module for module in modules if module.is_cpu == (kind == "cpu")]
             lists += _cmake_list(kind, option, ones)
-            files[table] = "".join(f"{line}\n" for module in ones for line in module.lines)
+            files[table] = _includable(macros, [line for module in ones for line in module.lines])
         files["Manifest.inc"] = tables(manifest, reader)
         files["kernels.json"] = json.dumps(manifest, indent=1)
         files["kernels.cmake"] = "\n".join([*lists, ""])

@@ -64,13 +64,16 @@ def cpu_modules(manifest: Manifest) -> list[Module]:
     cpu, results, modules = manifest["cpu"], manifest["hopper"]["results"], []
     plain = {**_USUAL, "state": "Both KV F32", "layout": "Item"}
 
-    def add(macro: str, words: list[str], kind: str, choice: Choice, function: Function, forms: dict[str, Choice]) -> None:
+    def add(words: list[str], kind: str, choice: Choice, function: Function, forms: dict[str, Choice]) -> None:
         name = "_".join(["gdn_cpu", *(word for word in words if word != _UNNAMED)]).lower()
         texts = [
             layer_function(manifest, f"{name}_{word}", function, {**plain, **choice, **form}) for word, form in forms.items()
         ]
-        line, options = f"{macro}({', '.join([*words, name])})", cpu["isas"][choice["isa"]]["options"]
-        modules.append(Module(name, "".join(texts), options, [line], f"CPU{kind}", choice))
+        symbols = [f"_mlir_ciface_{name}_{word}" for word in forms]
+        traits = [kind, *(choice[axis] for axis in ("decay", "element", "channels", "isa"))]
+        lines = [*(f"GDN_KERNEL({symbol})" for symbol in symbols)]
+        lines.append(f"GDN_KERNELS({', '.join([*traits, json.dumps(name), *symbols])})")
+        modules.append(Module(name, "".join(texts), cpu["isas"][choice["isa"]]["options"], lines, f"CPU{kind}", choice))
 
     for choice in _choices([cpu], ("algorithms", "decays", "elements", "channels", "isas")):
         algorithm, decay, element, channels, isa = choice.values()
@@ -78,14 +81,14 @@ def cpu_modules(manifest: Manifest) -> list[Module]:
         is_there = algorithm in level.get("algorithms", [algorithm]) and element in level.get("elements", [element])
         if is_there and element in cpu["decays"][decay]:
             function = Function(cpu["algorithms"][algorithm]["op"], cpu["arguments"], results, in_memory=True)
-            add("GDN_KERNELS", [*choice.values()], algorithm, traits, function, cpu["forwards"])
+            add([*choice.values()], algorithm, traits, function, cpu["forwards"])
     gradients = cpu["backward"]
     inputs = [*cpu["arguments"], "d_out", "d_final_state"]
     function = Function(gradients["op"], inputs, manifest["hopper"]["gradients"], in_memory=True)
     for decay, channels, isa in itertools.product(gradients["decays"], cpu["channels"], gradients["isas"]):
         choice = {"decay": decay, "channels": channels, "isa": isa, "element": gradients["element"]}
         words = ["Backward", decay, channels, isa]
-        add("GDN_BACKWARD_KERNELS", words, "Backward", choice, function, gradients["gradients"])
+        add(words, "Backward", choice, function, gradients["gradients"])
     return modules
 
 

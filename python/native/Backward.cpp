@@ -15,14 +15,7 @@
 // order, and rounded once. So are those of the parameters, in the sequences'
 // order: results do not depend on the number of threads.
 
-#include "Backward.h"
-#include "Items.h"
-#include "KernelChoice.h"
-#include "Parallel.h"
-
-#include <algorithm>
-#include <cmath>
-#include <vector>
+#include "CPU.h"
 
 using namespace gdn::cpu;
 
@@ -33,36 +26,33 @@ static constexpr double kBackwardCost = 4.0;
 static constexpr float kNormEpsilon = 1e-6f;
 
 namespace {
-using Floats = std::vector<float>;
-
 /// What one thread needs to run items.
 class Worker {
 public:
-  Worker(const Problem &problem, const Gradients &gradients,
-         const BackwardKernelSet &kernels, Floats &dALog, Floats &dDtBias);
-  void runItem(const Range &range, int64_t sequence, int64_t keyHead);
+  Worker(const Problem &problem, const KernelSet &kernels, Floats &dALog,
+         Floats &dDtBias);
+  void runItem(const Range &range, int64_t keyHead);
 
 private:
-  void runHead(const Range &range, int64_t sequence, int64_t head,
-               Floats *dQKOfHead);
-  void callKernel(int64_t tokens, Floats *dQK);
-  /// Elements of a row of `array` in memory: of beta and gates of heads one.
-  int64_t widthOf(const Array &array) const { return array.rank == 3 ? 1 : D; }
+  void runHead(const Range &range, int64_t head, Floats *dQKOfHead);
+  void runKernel(Floats *dQK);
+  /// Tokens of an array in memory: of beta and gates of heads a column.
+  Matrix rowsIn(Floats &memory, const Array &array) const {
+    return {memory, array.rank == 3 ? 1 : D};
+  }
   void loadRows(const Array &array, const Range &range, int64_t head,
-                float factor, Floats &rows) const;
+                Floats &rows) const;
   void storeRows(const Array &array, const Range &range, int64_t head,
-                 const Floats &rows) const;
-  StateView stateIn(Floats &memory) const;
-  StateView turned(const Array &states, int64_t sequence, int64_t head) const;
+                 Floats &rows) const;
   void loadState(const Array &states, int64_t sequence, int64_t head,
                  Floats &memory) const;
-  void undoRawGate(const Range &range, int64_t sequence, int64_t head);
-  void storeGate(const Range &range, int64_t sequence, int64_t head);
+  void undoRawGate(const Range &range, int64_t head);
+  void storeGate(const Range &range, int64_t head);
   void storeBeta(const Range &range, int64_t head);
 
   const Problem &p;
-  const Gradients &wanted;
-  BackwardKernel kernel;
+  const Arrays &wanted;
+  void (*function)();
   bool linear;
   /// Channels of the kernel.
   int64_t D;
@@ -80,13 +70,12 @@ private:
 };
 } // namespace
 
-Worker::Worker(const Problem &problem, const Gradients &gradients,
-               const BackwardKernelSet &kernels, Floats &dALog, Floats &dDtBias)
-    : p(problem), wanted(gradients),
-      linear(infoOf(problem.gateDomain).formula == GateFormula::Log &&
-             problem.gate.isPresent()),
+Worker::Worker(const Problem &problem, const KernelSet &kernels, Floats &dALog,
+               Floats &dDtBias)
+    : p(problem), wanted(*problem.gradients),
+      linear(p.gateForm().formula == GateFormula::Log && p.gate.isPresent()),
       D(kernels.channels), dALog(dALog), dDtBias(dDtBias) {
-  kernel = linear ? kernels.linear : kernels.log;
+  function = kernels.functions[linear];
   factor = static_cast<float>(p.scale * std::sqrt(static_cast<double>(D)));
 }
 
@@ -94,56 +83,24 @@ Worker::Worker(const Problem &problem, const Gradients &gradients,
 // Copies
 //===----------------------------------------------------------------------===//
 
-/// Elements of a row of an array [B, T, H] or [B, T, H, K].
-static int64_t channelsOf(const Array &array) {
-  return array.rank == 3 ? 1 : array.sizes[3];
-}
-
 void Worker::loadRows(const Array &array, const Range &range, int64_t head,
-                      float factor, Floats &rows) const {
-  rows.assign(range.length() * widthOf(array), 0.0f);
-  if (!array.isPresent())
-    return;
-  for (int64_t t = 0; t < range.length(); ++t) {
-    const char *from = at(array, range.batch, range.begin + t, head);
-    for (int64_t i = 0; i < channelsOf(array); ++i)
-      rows[t * widthOf(array) + i] =
-          factor * loadFloat(from, array.element, i * array.strides[3]);
-  }
+                      Floats &rows) const {
+  rows.assign(range.length() * (array.rank == 3 ? 1 : D), 0.0f);
+  if (array.isPresent())
+    copy(tokensOf(array, range, head), rowsIn(rows, array));
 }
 
 void Worker::storeRows(const Array &array, const Range &range, int64_t head,
-                       const Floats &rows) const {
-  if (!array.isPresent())
-    return;
-  for (int64_t t = 0; t < range.length(); ++t) {
-    char *to = at(array, range.batch, range.begin + t, head);
-    for (int64_t i = 0; i < channelsOf(array); ++i)
-      storeFloat(to, array.element, i * array.strides[3],
-                 rows[t * widthOf(array) + i]);
-  }
-}
-
-StateView Worker::stateIn(Floats &memory) const {
-  return {reinterpret_cast<char *>(memory.data()), Element::F32, D, D, D};
-}
-
-/// The state as [K, V], whatever the call's layout.
-StateView Worker::turned(const Array &states, int64_t sequence,
-                         int64_t head) const {
-  StateView view = stateOf(states, sequence, head);
-  if (p.stateVFirst) {
-    std::swap(view.rows, view.columns);
-    std::swap(view.rowStride, view.columnStride);
-  }
-  return view;
+                       Floats &rows) const {
+  if (array.isPresent())
+    copy(rowsIn(rows, array), tokensOf(array, range, head));
 }
 
 void Worker::loadState(const Array &states, int64_t sequence, int64_t head,
                        Floats &memory) const {
   memory.assign(D * D, 0.0f);
   if (states.isPresent())
-    copyState(turned(states, sequence, head), stateIn(memory));
+    copy(stateOf(states, sequence, head, p.stateVFirst), {memory, D});
 }
 
 //===----------------------------------------------------------------------===//
@@ -178,17 +135,17 @@ static void undoNorm(const Floats &rows, const Floats &inverse,
 
 /// From the gradient of a raw gate, in place, to that of x; and the parts of
 /// this sequence in those of the parameters.
-void Worker::undoRawGate(const Range &range, int64_t sequence, int64_t head) {
+void Worker::undoRawGate(const Range &range, int64_t head) {
   Floats x;
-  loadRows(p.gate, range, head, 1.0f, x);
-  RawGate raw(infoOf(p.gateDomain), loadParameter(p.aLog, head));
-  std::vector<double> biases = loadBiases(p, head), sums(biases.size());
-  int64_t count = p.gatesOfHead(), row = sequence * p.valueHeads() + head;
+  loadRows(p.gate, range, head, x);
+  RawGate raw(p, head);
+  std::vector<double> sums(raw.biases.size());
+  int64_t count = p.gatesOfHead(), row = range.sequence * p.valueHeads() + head;
   double sumRate = 0;
   for (int64_t t = 0; t < range.length(); ++t)
     for (int64_t i = 0; i < count; ++i) {
-      int64_t n = t * widthOf(p.gate) + i;
-      double place = x[n] + biases[i];
+      int64_t n = t * (p.hasChannelGates() ? D : 1) + i;
+      double place = x[n] + static_cast<double>(raw.biases[i]);
       // Such a gate has no gradient, and what rounding leaves of one may meet a
       // huge rate.
       bool forgets = gate[n] <= kLeastGate;
@@ -202,15 +159,15 @@ void Worker::undoRawGate(const Range &range, int64_t sequence, int64_t head) {
   std::copy(sums.begin(), sums.end(), dDtBias.begin() + row * count);
 }
 
-void Worker::storeGate(const Range &range, int64_t sequence, int64_t head) {
+void Worker::storeGate(const Range &range, int64_t head) {
   // Of factors the kernel's own gradient is theirs.
-  if (infoOf(p.gateDomain).hasParameters)
-    undoRawGate(range, sequence, head);
+  if (p.gateForm().hasParameters)
+    undoRawGate(range, head);
   storeRows(wanted.gate, range, head, dGate);
 }
 
 void Worker::storeBeta(const Range &range, int64_t head) {
-  if (int most = infoOf(p.betaDomain).sigmoid)
+  if (int most = p.betaForm().sigmoid)
     for (int64_t t = 0; t < range.length(); ++t)
       dBeta[t] *= beta[t] * (1.0f - beta[t] / static_cast<float>(most));
   storeRows(wanted.beta, range, head, dBeta);
@@ -220,60 +177,52 @@ void Worker::storeBeta(const Range &range, int64_t head) {
 // Items
 //===----------------------------------------------------------------------===//
 
-void Worker::callKernel(int64_t tokens, Floats *dQK) {
-  auto rows = [&](Floats &memory) {
-    return viewOf(memory.data(), tokens, D, D);
+void Worker::runKernel(Floats *dQK) {
+  auto rows = [&](Floats &memory) { return Matrix(memory, D).asTokens(); };
+  auto column = [](Floats &memory) { return Matrix(memory, 1).asColumn(); };
+  auto state = [&](Floats &memory) { return Matrix(memory, D).asState(); };
+  auto gates = [&](Floats &memory) {
+    return p.hasChannelGates() ? rows(memory) : column(memory);
   };
-  auto column = [&](Floats &memory) { return viewOf(memory.data(), tokens); };
-  auto state = [&](Floats &memory) { return viewOf(stateIn(memory)); };
-  MemRef<4> q = rows(qk[0]), k = rows(qk[1]), v = rows(this->v);
-  MemRef<3> beta = column(this->beta);
-  MemRef<3> gates[] = {column(gate), column(dGate)};
-  MemRef<4> channelGates[] = {rows(gate), rows(dGate)};
-  auto gateOf = [&](int i) {
-    return p.hasChannelGates() ? static_cast<void *>(&channelGates[i])
-                               : static_cast<void *>(&gates[i]);
-  };
-  MemRef<4> initial = state(from), dO = rows(this->dO), dFinal = state(dTo);
-  MemRef<4> dQ = rows(dQK[0]), dK = rows(dQK[1]), dV = rows(this->dV);
-  MemRef<3> dBeta = column(this->dBeta);
-  MemRef<4> dInitial = state(dFrom);
-  kernel(&q, &k, &v, &beta, gateOf(0), &initial, &dO, &dFinal, &dQ, &dK, &dV,
-         &dBeta, gateOf(1), &dInitial);
+  callKernel(function, rows(qk[0]), rows(qk[1]), rows(v), column(beta),
+             gates(gate), state(from), rows(dO), state(dTo), rows(dQK[0]),
+             rows(dQK[1]), rows(dV), column(dBeta), gates(dGate), state(dFrom));
 }
 
-void Worker::runHead(const Range &range, int64_t sequence, int64_t head,
-                     Floats *dQKOfHead) {
+void Worker::runHead(const Range &range, int64_t head, Floats *dQKOfHead) {
   int64_t tokens = range.length();
-  loadRows(p.v, range, head, 1.0f, v);
-  loadRows(p.o, range, head, factor, dO);
+  loadRows(p.v, range, head, v);
+  loadRows(p.o, range, head, dO);
+  for (float &x : dO)
+    x *= factor;
   if (linear)
-    loadRows(p.gate, range, head, 1.0f, gate);
+    loadRows(p.gate, range, head, gate);
   else
     loadGate(p, range, head, D, gate);
   loadBeta(p, range, head, beta);
-  loadState(p.initialState, sequence, head, from);
-  loadState(p.finalState, sequence, head, dTo);
+  loadState(p.initialState, range.sequence, head, from);
+  loadState(p.finalState, range.sequence, head, dTo);
   dV.resize(tokens * D);
   dBeta.resize(tokens);
   dGate.resize(gate.size());
   dFrom.resize(D * D);
   if (tokens > 0)
-    callKernel(tokens, dQKOfHead);
+    runKernel(dQKOfHead);
   else
     dFrom = dTo;
   storeRows(wanted.v, range, head, dV);
   if (p.gate.isPresent())
-    storeGate(range, sequence, head);
+    storeGate(range, head);
   storeBeta(range, head);
   if (wanted.initialState.isPresent())
-    copyState(stateIn(dFrom), turned(wanted.initialState, sequence, head));
+    copy({dFrom, D},
+         stateOf(wanted.initialState, range.sequence, head, p.stateVFirst));
 }
 
-void Worker::runItem(const Range &range, int64_t sequence, int64_t keyHead) {
+void Worker::runItem(const Range &range, int64_t keyHead) {
   const Array *given[] = {&p.q, &p.k}, *gradients[] = {&wanted.q, &wanted.k};
   for (int i = 0; i < 2; ++i) {
-    loadRows(*given[i], range, keyHead, 1.0f, qk[i]);
+    loadRows(*given[i], range, keyHead, qk[i]);
     if (p.l2norm)
       normalise(qk[i], D, inverse[i]);
     dQK[i].resize(range.length() * D);
@@ -281,7 +230,7 @@ void Worker::runItem(const Range &range, int64_t sequence, int64_t keyHead) {
   }
   int64_t heads = p.valueHeads() / p.keyHeads();
   for (int64_t j = 0; j < heads; ++j) {
-    runHead(range, sequence, keyHead * heads + j, j ? dQKOfHead : dQK);
+    runHead(range, keyHead * heads + j, j ? dQKOfHead : dQK);
     for (int i = 0; i < 2 && j > 0; ++i)
       for (size_t n = 0; n < dQK[i].size(); ++n)
         dQK[i][n] += dQKOfHead[i][n];
@@ -297,81 +246,43 @@ void Worker::runItem(const Range &range, int64_t sequence, int64_t keyHead) {
 // All items
 //===----------------------------------------------------------------------===//
 
-/// A gradient has its input's extents, and a float type.
-static Error checkGradient(const char *name, const Array &gradient,
-                           const Array &input) {
-  bool fits =
-      !gradient.isPresent() ||
-      (input.isPresent() && gradient.rank == input.rank &&
-       gradient.sizes == input.sizes &&
-       (gradient.element == Element::F32 || gradient.element == Element::F16 ||
-        gradient.element == Element::BF16));
-  if (fits)
-    return {};
-  return {"ValueError", std::string("gradient of ") + name +
-                            ": expected the shape of its tensor and floats, "
-                            "got others"};
-}
-
-static Error checkGradients(const Problem &p, const Gradients &gradients) {
-  struct {
-    const char *name;
-    const Array &gradient, &input;
-  } pairs[] = {
-      {"q", gradients.q, p.q},
-      {"k", gradients.k, p.k},
-      {"v", gradients.v, p.v},
-      {"g", gradients.gate, p.gate},
-      {"beta", gradients.beta, p.beta},
-      {"A_log", gradients.aLog, p.aLog},
-      {"dt_bias", gradients.dtBias, p.dtBias},
-      {"initial_state", gradients.initialState, p.initialState},
-  };
-  for (const auto &[name, gradient, input] : pairs)
-    if (Error error = checkGradient(name, gradient, input))
-      return error;
-  return {};
-}
-
-/// The sum over the sequences for each of a parameter's elements.
+/// The sum over the sequences for each of a parameter's elements, of which a
+/// head has `width`.
 static void storeParameter(const Array &gradient, const Floats &parts,
-                           int64_t count) {
-  for (int64_t n = 0; gradient.isPresent() && n < count; ++n) {
-    double sum = 0;
-    for (size_t i = n; i < parts.size(); i += count)
-      sum += parts[i];
-    storeFloat(gradient.data, gradient.element, offsetOf(gradient, n),
-               static_cast<float>(sum));
+                           int64_t heads, int64_t width) {
+  Floats sums(width);
+  for (int64_t head = 0; gradient.isPresent() && head < heads; ++head) {
+    for (int64_t n = 0; n < width; ++n) {
+      double sum = 0;
+      for (size_t i = head * width + n; i < parts.size(); i += heads * width)
+        sum += parts[i];
+      sums[n] = static_cast<float>(sum);
+    }
+    copy({sums, width}, parameterOf(gradient, head, width));
   }
 }
 
-Error gdn::cpu::runBackward(const Problem &p, const Gradients &gradients) {
-  if (Error error = checkGradients(p, gradients))
-    return error;
-  KernelChoice forward;
-  if (Error error = chooseKernel(p, forward))
-    return error;
+void gdn::cpu::runBackward(const Problem &p,
+                           const std::vector<Range> &sequences) {
+  const KernelChoice forward = chooseKernel(p, sequences);
   int64_t channels = std::max(p.keyChannels(), p.valueChannels());
-  const BackwardKernelSet *kernels =
-      findBackwardKernel(forward.kernel->decay, channels);
+  const KernelSet *kernels = findKernel(
+      Algorithm::Backward, forward.kernel->decay, Element::F32, channels);
   if (!kernels)
-    return {"RuntimeError", "gdn: expected kernels for gradients of " +
-                                std::to_string(channels) +
-                                " channels in this build, got none"};
-  std::vector<Range> ranges = rangesOf(p);
-  std::vector<int64_t> order = orderByLength(ranges);
-  int64_t H = p.keyHeads(), count = p.sequences() * H;
+    fail("gdn",
+         "kernels for gradients of " + std::to_string(channels) +
+             " channels in this build",
+         "none", "RuntimeError");
+  std::vector<Range> ranges = sequences;
+  sortByLength(ranges);
+  int64_t H = p.keyHeads(), count = std::ssize(ranges) * H;
   int threads = countThreads(p, count, kBackwardCost * forward.chunkSeconds);
-  int64_t heads = p.valueHeads(), biases = heads * p.gatesOfHead();
-  Floats dALog(p.sequences() * heads), dDtBias(p.sequences() * biases);
-  forEachItem(count, threads, [&](const std::function<int64_t()> &take) {
-    Worker worker(p, gradients, *kernels, dALog, dDtBias);
-    for (int64_t i = take(); i < count; i = take()) {
-      int64_t sequence = order[i / H];
-      worker.runItem(ranges[sequence], sequence, i % H);
-    }
+  int64_t heads = p.valueHeads(), width = p.gatesOfHead();
+  Floats dALog(ranges.size() * heads), dDtBias(ranges.size() * heads * width);
+  forEachItem(count, threads, [&] {
+    return [&, worker = Worker(p, *kernels, dALog, dDtBias)](
+               int64_t i) mutable { worker.runItem(ranges[i / H], i % H); };
   });
-  storeParameter(gradients.aLog, dALog, heads);
-  storeParameter(gradients.dtBias, dDtBias, biases);
-  return {};
+  storeParameter(p.gradients->aLog, dALog, heads, 1);
+  storeParameter(p.gradients->dtBias, dDtBias, heads, width);
 }

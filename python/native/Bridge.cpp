@@ -18,13 +18,13 @@
 //           exchange functions; both are addresses, and the GIL is held
 //   backward(q, ..., cu_seqlens, gradients of out and final_state, gradients of
 //           q, k, v, g, beta, A_log, dt_bias and initial_state to be written,
-//           scale, options, num_threads, max_seqlen): on a GPU in the form that
-//           its kernels have (HopperBackward.h)
+//           scale, options, num_threads, max_seqlen): on a GPU of packed
+//           sequences, dense
 //   backward_saved(q, ..., gradients, writes, states, scale, ...): the same
 //           on a GPU from what forward_saving wrote; v is not read
 //   forward_saving(q, ..., final_state, writes, states, scale, options,
 //           num_threads, max_seqlen): a forward on a GPU that writes these two
-//           for its gradients (HopperBackward.h)
+//           for its gradients (Hopper.h)
 //   reads_objects(exchange_api) -> bool: whether it can
 //   explain(descriptions, scale, options, num_threads, max_seqlen) -> JSON
 //   explain_backward(descriptions, scale, options, num_threads, max_seqlen) ->
@@ -32,10 +32,9 @@
 //   saving_pays(device, sequences, tokens, key_heads, heads, has_segments,
 //           options) -> bool: whether a call that saves for its gradients is
 //           predicted to take less time with them than one that does not
-//   check_boundaries(cu_seqlens, tokens): the CPU's check of a call's
-//           boundaries, for a copy of those that lie on a GPU
-//   check_state_indices(state_indices, first_state, count): the same of the
-//           rows of a pool
+//   check_values(cu_seqlens, state_indices, tokens, first_state, count): the
+//           CPU's checks of a call's boundaries and of the rows of a pool of
+//           `count` states, for copies of those that lie on a GPU
 //   kernels() -> JSON
 //
 // A tensor may be None, and the scale, which is then K^(-1/2). `options` has a
@@ -47,209 +46,265 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "BridgeArguments.h"
-#include "BridgeFunction.h"
-#include "BridgeWorkspace.h"
-#include "Check.h"
-#include "Hopper.h"
-#include "HopperBackward.h"
-#include "HopperCall.h"
-#include "KernelChoice.h"
-#include "PythonObjects.h"
+#include "Bridge.h"
+#include "CPU.h"
 
 #include <algorithm>
-#include <tvm/ffi/c_api.h>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
 
 using namespace gdn;
 using namespace gdn::bridge;
-using namespace gdn::cpu;
+using cpu::Kind;
 
 //===----------------------------------------------------------------------===//
 // Functions
 //===----------------------------------------------------------------------===//
 
+extern "C" {
+[[gnu::weak]] void TVMFFIErrorSetRaisedFromCStr(const char *kind,
+                                                const char *message);
+[[gnu::weak]] int TVMFFIStringFromByteArray(const TVMFFIByteArray *input,
+                                            TVMFFIAny *out);
+}
+
+/// Runs a function of so many arguments, which may set the result, and returns
+/// what TVM-FFI wants, with the error set. What is thrown becomes one: out of
+/// memory, in the main.
+static int guarded(void (*function)(const TVMFFIAny *, TVMFFIAny *),
+                   const char *name, int expected, const TVMFFIAny *args,
+                   int32_t count, TVMFFIAny *result) {
+  auto raise = [](const Error &error) {
+    if (TVMFFIErrorSetRaisedFromCStr)
+      TVMFFIErrorSetRaisedFromCStr(error.kind, error.message.c_str());
+    return -1;
+  };
+  result->type_index = kTVMFFINone;
+  result->v_int64 = 0;
+  try {
+    if (count != expected)
+      cpu::fail(name, std::to_string(expected) + " arguments",
+                std::to_string(count), "TypeError");
+    function(args, result);
+    return 0;
+  } catch (const Error &error) {
+    return raise(error);
+  } catch (const std::bad_alloc &) {
+    return raise({"MemoryError", "gdn: expected memory for a call's workspace, "
+                                 "got none"});
+  } catch (const std::exception &thrown) {
+    return raise({"RuntimeError", std::string("gdn: ") + thrown.what()});
+  }
+}
+
+/// A function for TVM-FFI, of so many arguments.
+#define GDN_FUNCTION(name, expected)                                           \
+  static void name(const TVMFFIAny *args, TVMFFIAny *result);                  \
+  extern "C" [[gnu::visibility("default")]] int __tvm_ffi_##name(              \
+      void *, const TVMFFIAny *args, int32_t count, TVMFFIAny *result) {       \
+    return guarded(name, #name, expected, args, count, result);                \
+  }                                                                            \
+  static void name([[maybe_unused]] const TVMFFIAny *args,                     \
+                   [[maybe_unused]] TVMFFIAny *result)
+
+static void returnString(const std::string &text, TVMFFIAny *result) {
+  TVMFFIByteArray bytes = {text.data(), text.size()};
+  if (TVMFFIStringFromByteArray(&bytes, result) != 0)
+    throw Error{"EnvErrorAlreadySet", {}};
+}
+
+static void returnBool(bool value, TVMFFIAny *result) {
+  result->type_index = kTVMFFIBool;
+  result->v_int64 = value;
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
 /// What a call's arrays and options must be, wherever it runs.
-static Error checkCall(Problem &problem) {
-  if (Error error = check(problem))
-    return error;
-  return checkDevice(problem.device);
+static void checkCall(const Problem &problem) {
+  check(problem);
+  checkDevice(problem.device);
 }
 
-static Error runOnCPU(Problem &problem) {
-  if (Error error = checkCall(problem))
-    return error;
-  if (Error error = checkAddresses(problem))
-    return error;
-  if (isCut(problem))
-    return runInSegments(problem);
-  KernelChoice chosen;
-  if (Error error = chooseKernel(problem, chosen))
-    return error;
-  cpu::run(problem, chosen);
-  return {};
+static void runOnCPU(const Problem &problem) {
+  if (problem.kind == Kind::Saving)
+    throw Error{"NotImplementedError",
+                "gdn: expected a GPU for a forward that saves, got the CPU"};
+  check(problem);
+  checkMemory(problem);
+  cpu::run(problem);
 }
 
-static Error runOnGPU(Problem &problem) {
-  const hopper::HopperCall call(problem, hopper::Kind::Forward);
+static void runOnGPU(const Problem &problem, const Caller &caller) {
+  const hopper::HopperCall call(problem);
   const GdnCallPlan *known = call.recall();
-  if (Error error = known ? checkOverlaps(problem) : checkCall(problem))
-    return error;
-  if (Error error = checkAddresses(problem))
-    return error;
-  return hopper::run(call, known, streamOfCaller(problem.device.index),
-                     allocateForCaller);
+  known ? checkOverlaps(problem) : checkCall(problem);
+  if (problem.kind == Kind::Backward && problem.hasChannelGates())
+    throw Error{"NotImplementedError",
+                "g: expected gates [B, T, HV] for gradients on a GPU in this "
+                "version, got one per channel"};
+  checkMemory(problem);
+  auto allocate = [&caller](auto &&...args) {
+    return caller.allocate(args...);
+  };
+  call.run(known, caller.streamOf(problem.device.index), allocate);
 }
 
 /// Runs a call whose arrays and options have been read.
-static Error run(Problem &problem, const TVMFFIAny &scale) {
-  if (scale.type_index == kTVMFFINone)
-    setDefaultScale(problem);
-  if (!problem.o.isPresent())
-    return {"TypeError", "out: expected a tensor, got None"};
-  bool isCPU = problem.device.type == Device::CPU;
-  return isCPU ? runOnCPU(problem) : runOnGPU(problem);
+static void run(Problem &problem, const TVMFFIAny &scale,
+                const Caller &caller) {
+  setScale(scale, problem);
+  if (!problem.o.isPresent() && problem.kind != Kind::Backward)
+    throw Error{"TypeError", "out: expected a tensor, got None"};
+  problem.isOnCPU() ? runOnCPU(problem) : runOnGPU(problem, caller);
 }
 
-GDN_FUNCTION(forward) {
-  if (count != kNumArrays + kNumOptions)
-    return wrongCount("forward", kNumArrays + kNumOptions, count);
-  return guarded([&] {
-    Problem problem;
-    if (Error error = readCall(args, kNumArrays, problem))
-      return raise(error);
-    if (Error error = run(problem, args[kNumArrays]))
-      return raise(error);
-    return returnNothing(result);
-  });
+/// How many tensors a call has: those of all calls, the gradients of a
+/// backward, and what is saved.
+static constexpr int countTensors(Kind kind, bool hasSaved) {
+  return cpu::kNumArrays + (kind == Kind::Backward ? cpu::kNumGradients : 0) +
+         (hasSaved ? 2 : 0);
 }
 
-GDN_FUNCTION(forward_objects) {
-  constexpr int numAddresses = 2;
-  if (count != numAddresses + kNumOptions)
-    return wrongCount("forward_objects", numAddresses + kNumOptions, count);
-  return guarded([&] {
-    if (args[0].type_index != kTVMFFIInt || args[1].type_index != kTVMFFIInt)
-      return raise({"TypeError", "tensors: expected addresses"});
-    const auto *api =
-        reinterpret_cast<const DLPackExchangeAPI *>(args[0].v_int64);
-    Problem problem;
-    if (Error error = readOptions(args + numAddresses, problem))
-      return raise(error);
-    if (Error error = readObjects(
-            *api, reinterpret_cast<void *>(args[1].v_int64), problem))
-      return raise(error);
-    WithoutGIL others;
-    CallersEnvironment environment(*api, problem.device);
-    if (Error error = run(problem, args[numAddresses]))
-      return raise(error);
-    return returnNothing(result);
-  });
+/// Runs a call of these tensors, and options behind them.
+static void runArrays(Kind kind, bool hasSaved, const TVMFFIAny *args) {
+  const TVMFFIAny *options = args + countTensors(kind, hasSaved);
+  Problem problem;
+  problem.kind = kind;
+  readOptions(options, problem);
+  readArrays(args, problem);
+  args += cpu::kNumArrays;
+  cpu::Arrays gradients;
+  if (kind == Kind::Backward) {
+    problem.gradients = &gradients;
+    problem.savesStates = hasSaved;
+    for (int i = 0; i < cpu::kNumGradients; ++i)
+      readArray(*args++, *arraysOf<cpu::Arrays>(problem)[i],
+                *arraysOf(gradients)[i], problem);
+  }
+  for (Array *saved : {&problem.writes, &problem.states})
+    if (hasSaved)
+      readArray(*args++, problem.v, *saved, problem);
+  run(problem, *options, {});
 }
 
-GDN_FUNCTION(reads_objects) {
-  if (count != 1 || args[0].type_index != kTVMFFIInt)
-    return raise({"TypeError", "exchange_api: expected an address"});
-  result->type_index = kTVMFFIBool;
-  result->v_int64 = canReadObjects(
-      *reinterpret_cast<const DLPackExchangeAPI *>(args[0].v_int64));
-  return 0;
+/// A function of such a call.
+#define GDN_CALL(name, kind, hasSaved)                                         \
+  GDN_FUNCTION(name, countTensors(kind, hasSaved) + kNumOptions) {             \
+    runArrays(kind, hasSaved, args);                                           \
+  }
+
+GDN_CALL(forward, Kind::Forward, false)
+GDN_CALL(forward_saving, Kind::Saving, true)
+GDN_CALL(backward, Kind::Backward, false)
+GDN_CALL(backward_saved, Kind::Backward, true)
+
+GDN_FUNCTION(forward_objects, 2 + kNumOptions) {
+  const auto [api, tensors] =
+      readIntegers<2>(args, "tensors: expected addresses");
+  const Caller caller = {reinterpret_cast<const DLPackExchangeAPI *>(api)};
+  Problem problem;
+  readOptions(args + 2, problem);
+  readObjects(*caller.api, reinterpret_cast<void *>(tensors), problem);
+  const std::shared_ptr<void> others = releaseGIL();
+  run(problem, args[2], caller);
 }
 
-static Error describeOnCPU(const Problem &problem, std::string &facts) {
-  KernelChoice chosen;
-  if (Error error = chooseKernel(problem, chosen))
-    return error;
-  facts = toJson(problem, chosen);
-  return {};
+GDN_FUNCTION(reads_objects, 1) {
+  const auto [api] = readIntegers<1>(args, "exchange_api: expected an address");
+  returnBool(canReadObjects(*reinterpret_cast<const DLPackExchangeAPI *>(api)),
+             result);
 }
 
-GDN_FUNCTION(explain) {
-  return explainCall("explain", args, count, result,
-                     [](Problem &problem, std::string &facts) -> Error {
-                       if (Error error = checkCall(problem))
-                         return error;
-                       bool isCPU = problem.device.type == Device::CPU;
-                       return isCPU ? describeOnCPU(problem, facts)
-                                    : hopper::describeForward(problem, facts);
-                     });
+//===----------------------------------------------------------------------===//
+// Questions
+//===----------------------------------------------------------------------===//
+
+/// What a described call would run.
+static void explainCall(Kind kind, const TVMFFIAny *args, TVMFFIAny *result) {
+  Problem problem;
+  problem.kind = kind;
+  readOptions(args + 1, problem);
+  readDescriptions(args[0], problem);
+  setScale(args[1], problem);
+  checkCall(problem);
+  returnString(problem.isOnCPU() ? cpu::describe(problem)
+                                 : hopper::describe(problem),
+               result);
 }
 
-/// Reads one array of a problem, which is a list of integers on the CPU, and
-/// the integers behind it.
-static Error readIntegers(const char *name, const TVMFFIAny *args,
-                          int32_t count, Problem &problem, Array &list) {
-  std::array<Array *, kNumArrays> arrays = arraysOf(problem);
-  int index = std::find(arrays.begin(), arrays.end(), &list) - arrays.begin();
-  if (Error error = readArray(args[0], index, list, problem))
-    return error;
-  bool isReadable =
-      problem.device.type == Device::CPU && list.rank == 1 &&
-      (list.element == Element::I32 || list.element == Element::I64);
-  for (int32_t i = 1; i < count; ++i)
-    isReadable &= args[i].type_index == kTVMFFIInt;
-  if (isReadable)
-    return {};
-  return {"TypeError", std::string(name) +
-                           ": expected a list of int32 or int64 on the CPU, "
-                           "and integers"};
+GDN_FUNCTION(explain, 1 + kNumOptions) {
+  explainCall(Kind::Forward, args, result);
 }
 
-GDN_FUNCTION(check_boundaries) {
-  if (count != 2)
-    return wrongCount("check_boundaries", 2, count);
-  return guarded([&] {
-    Problem problem;
-    Array &list = problem.cuSeqlens;
-    if (Error error = readIntegers("cu_seqlens", args, count, problem, list))
-      return raise(error);
-    if (Error error = checkBoundaries(list, args[1].v_int64))
-      return raise(error);
-    return returnNothing(result);
-  });
+GDN_FUNCTION(explain_backward, 1 + kNumOptions) {
+  explainCall(Kind::Backward, args, result);
 }
 
-GDN_FUNCTION(check_state_indices) {
-  if (count != 3)
-    return wrongCount("check_state_indices", 3, count);
-  return guarded([&] {
-    Problem problem;
-    Array &list = problem.stateIndices;
-    if (Error error = readIntegers("state_indices", args, count, problem, list))
-      return raise(error);
-    int64_t first = args[1].v_int64, states = args[2].v_int64;
-    if (Error error = checkStateRange(list, states))
-      return raise(error);
-    if (Error error = checkStateIndices(list, first, states))
-      return raise(error);
-    return returnNothing(result);
-  });
+GDN_FUNCTION(saving_pays, 7) {
+  const auto [device, sequences, tokens, keyHeads, heads, hasSegments,
+              options] =
+      readIntegers<7>(args, "saving_pays: expected integers");
+  Problem problem;
+  problem.kind = Kind::Saving;
+  unpackOptions(options, problem);
+  problem.device = {cpu::Device::CUDA, static_cast<int32_t>(device)};
+  // The extents of a packed call, whose channels are of no account.
+  problem.q.rank = problem.k.rank = problem.v.rank = cpu::kMaxRank;
+  problem.q.sizes = problem.k.sizes = {1, tokens, keyHeads, 1};
+  problem.v.sizes = {1, tokens, heads, 1};
+  problem.cuSeqlens.rank = 1;
+  problem.cuSeqlens.sizes = {sequences + 1};
+  returnBool(hopper::HopperCall(problem).predictSaving(hasSegments), result);
 }
 
-GDN_FUNCTION(kernels) {
-  return guarded([&] {
-    const Isa *host = getHostIsa();
-    std::string text = std::string("{\"isa\": \"") +
-                       (host ? nameOf(*host) : "none") + "\", \"kernels\": [";
-    const char *separator = "";
-    for (const KernelSet &set : allKernels()) {
-      text += std::string(separator) + "\"" + set.name + "\"";
-      separator = ", ";
-    }
-    text += "], \"backward_kernels\": [";
-    separator = "";
-    for (const BackwardKernelSet &set : allBackwardKernels()) {
-      text += std::string(separator) + "\"" + set.name + "\"";
-      separator = ", ";
-    }
-    text += "], \"gpu_kernels\": [";
-    separator = "";
-    const GdnCallTable &table = hopper::allFunctions();
-    for (int32_t i = 0; i < table.num_entries; ++i)
-      for (int32_t j = 0; j < table.entries[i]->num_variants; ++j) {
-        text += std::string(separator) + "\"" +
-                table.entries[i]->variants[j].function->name + "\"";
-        separator = ", ";
-      }
-    return returnString(text + "]}", result);
-  });
+GDN_FUNCTION(check_values, 5) {
+  Problem problem;
+  Array &boundaries = problem.cuSeqlens, &rows = problem.stateIndices;
+  readArray(args[0], boundaries, boundaries, problem);
+  readArray(args[1], rows, rows, problem);
+  const auto [tokens, first, states] = readIntegers<3>(
+      args + 2, "tokens, first_state, count: expected integers");
+  for (const Array *list : {&boundaries, &rows}) {
+    bool isList = problem.isOnCPU() && list->rank == 1 &&
+                  (list->element == cpu::Element::I32 ||
+                   list->element == cpu::Element::I64);
+    if (list->isPresent() && !isList)
+      throw Error{"TypeError", std::string(problem.nameOf(*list)) +
+                                   ": expected a list of int32 or int64 on the "
+                                   "CPU"};
+  }
+  if (boundaries.isPresent())
+    cpu::checkBoundaries(boundaries, tokens);
+  if (rows.isPresent())
+    cpu::checkStateIndices(rows, first, states, /*refusesOthers=*/true);
+}
+
+/// "field": ["name", ...].
+static std::string toJson(const char *field,
+                          const std::vector<std::string> &names) {
+  std::string list;
+  for (const std::string &name : names)
+    list += (list.empty() ? "\"" : ", \"") + name + "\"";
+  return std::string("\"") + field + "\": [" + list + "]";
+}
+
+GDN_FUNCTION(kernels, 0) {
+  std::vector<std::string> forwards, backwards, gpu;
+  for (const cpu::KernelSet &set : cpu::allKernels())
+    (set.algorithm == cpu::Algorithm::Backward ? backwards : forwards)
+        .push_back(set.name);
+  const GdnCallTable &table = hopper::allFunctions();
+  for (int32_t i = 0; i < table.num_entries; ++i)
+    for (int32_t j = 0; j < table.entries[i]->num_variants; ++j)
+      gpu.push_back(table.entries[i]->variants[j].function->name);
+  returnString(std::string("{\"isa\": \"") + cpu::getIsa() + "\", " +
+                   toJson("kernels", forwards) + ", " +
+                   toJson("backward_kernels", backwards) + ", " +
+                   toJson("gpu_kernels", gpu) + "}",
+               result);
 }

@@ -6,59 +6,43 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Check.h"
+#include "Problem.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <initializer_list>
+#include <cstring>
+#include <span>
 #include <utility>
 #include <vector>
 
+using namespace gdn;
 using namespace gdn::cpu;
 
-namespace {
-/// The rule of one array: its dimensions by name and size (negative: any), and
-/// the element types that it may have.
-struct Rule {
-  const char *name;
-  const Array *array;
-  const char *dims;
-  std::initializer_list<int64_t> sizes;
-  std::initializer_list<Element> elements;
-};
-} // namespace
-
-Error gdn::cpu::fail(const char *kind, const char *name,
-                     const std::string &rule, const std::string &got) {
-  return {kind, std::string(name) + ": expected " + rule + ", got " + got};
+const char *Problem::nameOf(const Array &array) const {
+  static constexpr const char *names[][2] = {
+#define GDN_ARRAY(field, name, inBackward, ...) {name, inBackward},
+#include "Manifest.inc"
+  };
+  auto all = arraysOf<const Arrays>(*this);
+  auto index = std::find(all.begin(), all.end(), &array) - all.begin();
+  return names[index][kind == Kind::Backward];
 }
 
-static std::string listOf(const int64_t *values, size_t count) {
-  std::string text = "[";
-  for (size_t i = 0; i < count; ++i)
-    text += (i ? ", " : "") + std::to_string(values[i]);
-  return text + "]";
+void gdn::cpu::fail(const std::string &name, const std::string &rule,
+                    const std::string &got, const char *kind) {
+  throw Error{kind, name + ": expected " + rule + ", got " + got};
 }
 
-/// "[B, T, H, K] = [1, 64, *, 128]".
-static std::string shapeRule(const Rule &rule) {
-  std::string text = std::string("the shape ") + rule.dims + " = [";
-  bool first = true;
-  for (int64_t size : rule.sizes) {
-    text += (first ? "" : ", ") + (size < 0 ? "*" : std::to_string(size));
-    first = false;
-  }
-  return text + "]";
-}
+//===----------------------------------------------------------------------===//
+// Shapes and types
+//===----------------------------------------------------------------------===//
 
-static std::string elementRule(const Rule &rule) {
-  std::string text = "a tensor of ";
-  size_t left = rule.elements.size();
-  for (Element element : rule.elements) {
-    text += nameOf(element);
-    if (--left)
-      text += left > 1 ? ", " : " or ";
+/// The texts of so many things, as a list.
+static std::string join(size_t count, auto textOf, const char *last = ", ") {
+  std::string text;
+  for (size_t i = 0; i < count; ++i) {
+    text += i == 0 ? "" : i + 1 < count ? ", " : last;
+    text += textOf(i);
   }
   return text;
 }
@@ -76,288 +60,263 @@ static std::string typeName(const Array &array) {
   return hasWidth ? kind + std::to_string(array.typeBits) : kind;
 }
 
-static Error checkRule(const Rule &rule) {
-  const Array &array = *rule.array;
+namespace {
+/// An extent of a call: its letter in rules, what messages call it, and its
+/// size, negative if any will do.
+struct Extent {
+  char letter;
+  const char *name;
+  int64_t size;
+};
+
+/// The rule of one array: the letters of its dimensions, the element types that
+/// it may have, the letters whose size it says itself, and the array whose
+/// shape it has, in words.
+struct Rule {
+  const Array &array;
+  const char *dims;
+  std::span<const Element> elements;
+  const char *own = "", *origin = "";
+};
+} // namespace
+
+static void checkRule(const Problem &p, const Rule &rule) {
+  const Extent extents[] = {{'B', "B", p.batches()},
+                            {'T', "T", p.tokens()},
+                            {'H', "H", p.keyHeads()},
+                            {'K', "K", p.keyChannels()},
+                            {'h', "HV", p.valueHeads()},
+                            {'V', "V", p.valueChannels()},
+                            {'c', "HV * K", p.valueHeads() * p.keyChannels()},
+                            {'N', "N", p.sequences()},
+                            {'n', "N + 1", -1},
+                            {'P', "P", -1}};
+  const Array &array = rule.array;
+  const size_t rank = std::strlen(rule.dims);
+  auto extentAt = [&](size_t i) {
+    Extent extent = *std::ranges::find(extents, rule.dims[i], &Extent::letter);
+    if (std::strchr(rule.own, extent.letter))
+      extent.size = -1;
+    return extent;
+  };
   if (!array.isPresent())
-    return {};
-  bool known = false;
-  for (Element element : rule.elements)
-    known |= element == array.element;
-  if (!known)
-    return fail("TypeError", rule.name, elementRule(rule), typeName(array));
-  bool fits = array.rank == static_cast<int>(rule.sizes.size());
-  if (fits) {
-    size_t i = 0;
-    for (int64_t size : rule.sizes) {
-      fits &= size < 0 || size == array.sizes[i];
-      ++i;
-    }
+    return;
+  if (!std::ranges::count(rule.elements, array.element)) {
+    auto typeAt = [&](size_t i) { return nameOf(rule.elements[i]); };
+    fail(p.nameOf(array),
+         "a tensor of " + join(rule.elements.size(), typeAt, " or "),
+         typeName(array), "TypeError");
   }
-  if (!fits)
-    return fail("ValueError", rule.name, shapeRule(rule),
-                array.rank > kMaxRank
-                    ? std::to_string(array.rank) + " dimensions"
-                    : listOf(array.sizes.data(), array.rank));
-  return {};
+  bool fits = array.rank == static_cast<int>(rank);
+  for (size_t i = 0; fits && i < rank; ++i) {
+    int64_t size = extentAt(i).size;
+    fits = size < 0 || size == array.sizes[i];
+  }
+  if (fits)
+    return;
+  auto nameAt = [&](size_t i) { return extentAt(i).name; };
+  auto wantedAt = [&](size_t i) {
+    int64_t size = extentAt(i).size;
+    return size < 0 ? "*" : std::to_string(size);
+  };
+  auto sizeAt = [&](size_t i) { return std::to_string(array.sizes[i]); };
+  fail(p.nameOf(array),
+       "the shape [" + join(rank, nameAt) + "]" + rule.origin + " = [" +
+           join(rank, wantedAt) + "]",
+       array.rank > kMaxRank ? std::to_string(array.rank) + " dimensions"
+                             : "[" + join(array.rank, sizeAt) + "]");
+}
+
+static void checkRules(const Problem &p, std::span<const Rule> rules) {
+  for (const Rule &rule : rules)
+    checkRule(p, rule);
+}
+
+static constexpr Element dataTypes[] = {
+#define GDN_DATA_TYPE(key) Element::key,
+#include "Manifest.inc"
+};
+static constexpr Element floatTypes[] = {
+#define GDN_GATES_AND_STATES_TYPE(key) Element::key,
+#include "Manifest.inc"
+};
+static constexpr Element integerTypes[] = {
+#define GDN_BOUNDARIES_TYPE(key) Element::key,
+#include "Manifest.inc"
+};
+
+static void checkSizes(const Problem &p) {
+  auto checkChannels = [](const char *name, std::string dim, int64_t size) {
+    if (size < 1 || size > manifest::MaxChannels)
+      fail(name, dim + " of 1 to " + std::to_string(manifest::MaxChannels),
+           dim + " = " + std::to_string(size));
+  };
+  checkChannels("q", "K", p.keyChannels());
+  checkChannels("v", "V", p.valueChannels());
+  if (p.keyHeads() < 1)
+    fail("q", "at least one head", "none");
+  if (p.valueHeads() < 1 || p.valueHeads() % p.keyHeads() != 0)
+    fail("v",
+         "a number of heads that is a multiple of q's " +
+             std::to_string(p.keyHeads()),
+         std::to_string(p.valueHeads()));
+  if (p.cuSeqlens.isPresent() && p.batches() != 1)
+    fail("q", "B = 1 with cu_seqlens (flatten the batch into one row)",
+         "B = " + std::to_string(p.batches()));
+}
+
+/// The inputs that every call has; later checks read their sizes.
+static void checkTokens(const Problem &p) {
+  for (const Array *array : {&p.q, &p.k, &p.v})
+    if (!array->isPresent())
+      fail(p.nameOf(*array), "a tensor", "None", "TypeError");
+  std::span<const Element> same(&p.q.element, 1);
+  const Rule rules[] = {{p.q, "BTHK", dataTypes, "BTHK"},
+                        {p.k, "BTHK", same, "", " of q"},
+                        {p.v, "BThV", same, "hV"}};
+  checkRules(p, rules);
+  checkSizes(p);
+}
+
+/// Everything whose shape follows from q, k and v.
+static void checkRest(const Problem &p) {
+  bool isWide = p.hasChannelGates();
+  const char *biases = !isWide ? "h" : p.dtBias.rank == 2 ? "hK" : "c";
+  const char *allStates[2][2] = {{"NhKV", "NhVK"}, {"PhKV", "PhVK"}};
+  const char *states = allStates[p.hasPool()][p.stateVFirst];
+  const Rule rules[] = {{p.cuSeqlens, "n", integerTypes},
+                        {p.gate, isWide ? "BThK" : "BTh", floatTypes},
+                        {p.beta, "BTh", floatTypes},
+                        {p.aLog, "h", floatTypes},
+                        {p.dtBias, biases, floatTypes}};
+  checkRules(p, rules);
+  if (p.cuSeqlens.isPresent() && p.cuSeqlens.sizes[0] < 2)
+    fail("cu_seqlens", "at least two boundaries",
+         std::to_string(p.cuSeqlens.sizes[0]));
+  const Rule others[] = {{p.stateIndices, "N", integerTypes},
+                         {p.initialState, states, floatTypes},
+                         {p.finalState, states, floatTypes},
+                         {p.o, "BThV", {&p.q.element, 1}, "", " of v"}};
+  checkRules(p, others);
 }
 
 //===----------------------------------------------------------------------===//
-// Values
+// Values and options
 //===----------------------------------------------------------------------===//
 
-Error gdn::cpu::checkBoundaries(const Array &cu, int64_t tokens) {
+void gdn::cpu::checkBoundaries(const Array &cu, int64_t tokens) {
   int64_t previous = 0;
   for (int64_t i = 0; i < cu.sizes[0]; ++i) {
-    int64_t value = loadInteger(cu.data, cu.element, i * cu.strides[0]);
+    int64_t value = cu.integerAt(i);
     std::string at = "cu_seqlens[" + std::to_string(i) + "]";
     if (i == 0 && value != 0)
-      return fail("ValueError", "cu_seqlens", at + " = 0",
-                  std::to_string(value));
+      fail("cu_seqlens", at + " = 0", std::to_string(value));
     if (value < previous)
-      return fail("ValueError", "cu_seqlens", "boundaries that ascend",
-                  at + " = " + std::to_string(value) + " after " +
-                      std::to_string(previous));
+      fail("cu_seqlens", "boundaries that ascend",
+           at + " = " + std::to_string(value) + " after " +
+               std::to_string(previous));
     if (value > tokens)
-      return fail("ValueError", "cu_seqlens",
-                  "boundaries of at most T = " + std::to_string(tokens),
-                  at + " = " + std::to_string(value));
+      fail("cu_seqlens", "boundaries of at most T = " + std::to_string(tokens),
+           at + " = " + std::to_string(value));
     previous = value;
   }
-  return {};
 }
 
-Error gdn::cpu::checkStateIndices(const Array &rows, int64_t first,
-                                  int64_t count) {
+void gdn::cpu::checkStateIndices(const Array &rows, int64_t first,
+                                 int64_t count, bool refusesOthers) {
   std::vector<int64_t> named;
   for (int64_t n = 0; n < rows.sizes[0]; ++n) {
-    int64_t row = loadInteger(rows.data, rows.element, n * rows.strides[0]);
+    int64_t row = rows.integerAt(n);
     if (row >= first && row < count)
       named.push_back(row);
+    if (refusesOthers && (row < -1 || row >= count))
+      fail("state_indices",
+           "rows of -1 to P - 1 = " + std::to_string(count - 1),
+           "state_indices[" + std::to_string(n) + "] = " + std::to_string(row));
   }
   std::sort(named.begin(), named.end());
   auto twice = std::adjacent_find(named.begin(), named.end());
   if (twice == named.end())
-    return {};
-  return fail("ValueError", "state_indices", "rows that differ",
-              std::to_string(*twice) + " twice");
-}
-
-Error gdn::cpu::checkStateRange(const Array &rows, int64_t count) {
-  for (int64_t n = 0; n < rows.sizes[0]; ++n) {
-    int64_t row = loadInteger(rows.data, rows.element, n * rows.strides[0]);
-    if (row < -1 || row >= count)
-      return fail("ValueError", "state_indices",
-                  "rows of -1 to P - 1 = " + std::to_string(count - 1),
-                  "state_indices[" + std::to_string(n) +
-                      "] = " + std::to_string(row));
-  }
-  return {};
-}
-
-static Error checkSizes(const Problem &p) {
-  auto channels = [](const char *name, const char *dim, int64_t size) -> Error {
-    if (size >= 1 && size <= kMaxChannels)
-      return {};
-    return fail("ValueError", name,
-                std::string(dim) + " of 1 to " + std::to_string(kMaxChannels),
-                std::string(dim) + " = " + std::to_string(size));
-  };
-  if (Error error = channels("q", "K", p.keyChannels()))
-    return error;
-  if (Error error = channels("v", "V", p.valueChannels()))
-    return error;
-  if (p.keyHeads() < 1)
-    return fail("ValueError", "q", "at least one head", "none");
-  if (p.valueHeads() < 1 || p.valueHeads() % p.keyHeads() != 0)
-    return fail("ValueError", "v",
-                "a number of heads that is a multiple of q's " +
-                    std::to_string(p.keyHeads()),
-                std::to_string(p.valueHeads()));
-  if (p.cuSeqlens.isPresent() && p.batches() != 1)
-    return fail("ValueError", "q",
-                "B = 1 with cu_seqlens (flatten the batch into one row)",
-                "B = " + std::to_string(p.batches()));
-  return {};
+    return;
+  fail("state_indices", "rows that differ", std::to_string(*twice) + " twice");
 }
 
 /// "'log' or 'linear'": the domains that a CPU knows a formula for.
 static std::string listGatesOfCPU() {
   std::string text;
-  for (const GateDomainInfo &domain : allGateDomains)
+  for (const GateDomain &domain : allGateDomains)
     if (domain.formula != GateFormula::None)
       text += (text.empty() ? "" : " or ") + std::string(domain.name);
   return text;
 }
 
-static Error checkOptions(const Problem &p) {
+static void checkOptions(const Problem &p) {
   if (!std::isfinite(p.scale))
-    return fail("ValueError", "scale", "a finite number",
-                std::isnan(p.scale) ? "nan"
-                : p.scale < 0       ? "-inf"
-                                    : "inf");
-  const GateDomainInfo &gate = infoOf(p.gateDomain);
-  if (p.device.type == Device::CPU && gate.formula == GateFormula::None)
-    return {"NotImplementedError", "gate_domain: expected " + listGatesOfCPU() +
-                                       " on a CPU in this version, got " +
-                                       gate.name};
+    fail("scale", "a finite number",
+         std::isnan(p.scale) ? "nan"
+         : p.scale < 0       ? "-inf"
+                             : "inf");
+  const GateDomain &gate = p.gateForm();
+  if (p.isOnCPU() && gate.formula == GateFormula::None)
+    fail("gate_domain", listGatesOfCPU() + " on a CPU in this version",
+         gate.name, "NotImplementedError");
   bool raw = gate.hasParameters;
-  if (raw && !p.gate.isPresent())
-    return fail("ValueError", "g", "a tensor with a raw gate", "None");
-  if (raw && !p.aLog.isPresent())
-    return fail("ValueError", "A_log",
-                "a tensor of shape [H] with a raw gate (use_gate_in_kernel)",
-                "None");
-  if (!raw && p.aLog.isPresent())
-    return fail("ValueError", "A_log",
-                "None unless the gate is raw (use_gate_in_kernel=True)",
-                "a tensor");
-  if (!raw && p.dtBias.isPresent())
-    return fail("ValueError", "dt_bias",
-                "None unless the gate is raw (use_gate_in_kernel=True)",
-                "a tensor");
-  if (infoOf(p.betaDomain).sigmoid != 0 && !p.beta.isPresent())
-    return fail("ValueError", "beta", "a tensor of logits", "None");
-  if (p.threads < 1)
-    return fail("ValueError", "num_threads", "at least 1",
-                std::to_string(p.threads));
-  return {};
-}
-
-/// The inputs that every call has; later checks read their sizes.
-static Error checkTokens(const Problem &p) {
-  Named required[] = {{"q", &p.q}, {"k", &p.k}, {"v", &p.v}};
-  for (Named argument : required)
-    if (!argument.array->isPresent())
-      return fail("TypeError", argument.name, "a tensor", "None");
-  auto data = {
-#define GDN_DATA_TYPE(key) Element::key,
-#include "Manifest.inc"
+  const char *notRaw = "None unless the gate is raw (use_gate_in_kernel=True)";
+  struct {
+    bool holds;
+    const char *name, *rule, *got;
+  } rules[] = {
+      {!raw || p.gate.isPresent(), "g", "a tensor with a raw gate", "None"},
+      {!raw || p.aLog.isPresent(), "A_log",
+       "a tensor of shape [H] with a raw gate (use_gate_in_kernel)", "None"},
+      {raw || !p.aLog.isPresent(), "A_log", notRaw, "a tensor"},
+      {raw || !p.dtBias.isPresent(), "dt_bias", notRaw, "a tensor"},
+      {p.betaForm().sigmoid == 0 || p.beta.isPresent(), "beta",
+       "a tensor of logits", "None"},
+      // Numbers below are read as 0.
+      {p.threads >= 1, "num_threads", "at least 1", "0"},
   };
-  const int64_t any = -1;
-  if (Error error =
-          checkRule({"q", &p.q, "[B, T, H, K]", {any, any, any, any}, data}))
-    return error;
-  if (Error error =
-          checkRule({"k",
-                     &p.k,
-                     "[B, T, H, K] of q",
-                     {p.batches(), p.tokens(), p.keyHeads(), p.keyChannels()},
-                     {p.q.element}}))
-    return error;
-  if (Error error = checkRule({"v",
-                               &p.v,
-                               "[B, T, HV, V]",
-                               {p.batches(), p.tokens(), any, any},
-                               {p.q.element}}))
-    return error;
-  return checkSizes(p);
-}
-
-/// Everything whose shape follows from q, k and v.
-static Error checkRest(const Problem &p) {
-  int64_t B = p.batches(), T = p.tokens(), H = p.valueHeads();
-  int64_t rows = p.keyChannels(), columns = p.valueChannels();
-  if (p.stateVFirst)
-    std::swap(rows, columns);
-  const char *allDims[2][2] = {{"[N, HV, K, V]", "[N, HV, V, K]"},
-                               {"[P, HV, K, V]", "[P, HV, V, K]"}};
-  const char *stateDims = allDims[p.hasPool()][p.stateVFirst];
-  auto floats = {
-#define GDN_GATES_AND_STATES_TYPE(key) Element::key,
-#include "Manifest.inc"
-  };
-  std::initializer_list<Element> integers = {
-#define GDN_BOUNDARIES_TYPE(key) Element::key,
-#include "Manifest.inc"
-  };
-  // Gates of heads, and of key channels.
-  int64_t K = p.keyChannels();
-  const Rule gates[] = {
-      {"g", &p.gate, "[B, T, HV]", {B, T, H}, floats},
-      {"g", &p.gate, "[B, T, HV, K]", {B, T, H, K}, floats},
-  };
-  const Rule biases[] = {
-      {"dt_bias", &p.dtBias, "[HV]", {H}, floats},
-      {"dt_bias", &p.dtBias, "[HV * K]", {H * K}, floats},
-      {"dt_bias", &p.dtBias, "[HV, K]", {H, K}, floats},
-  };
-  bool isWide = p.hasChannelGates();
-  const Rule rules[] = {
-      {"cu_seqlens", &p.cuSeqlens, "[N + 1]", {-1}, integers},
-      gates[isWide],
-      {"beta", &p.beta, "[B, T, HV]", {B, T, H}, floats},
-      {"A_log", &p.aLog, "[HV]", {H}, floats},
-      biases[isWide && p.dtBias.rank == 2 ? 2 : isWide],
-  };
-  for (const Rule &rule : rules)
-    if (Error error = checkRule(rule))
-      return error;
-  if (p.cuSeqlens.isPresent() && p.cuSeqlens.sizes[0] < 2)
-    return fail("ValueError", "cu_seqlens", "at least two boundaries",
-                std::to_string(p.cuSeqlens.sizes[0]));
-  int64_t N = p.sequences(), states = p.hasPool() ? -1 : N;
-  const Rule others[] = {
-      {"state_indices", &p.stateIndices, "[N]", {N}, integers},
-      {"initial_state",
-       &p.initialState,
-       stateDims,
-       {states, H, rows, columns},
-       floats},
-      {p.finalStateName,
-       &p.finalState,
-       stateDims,
-       {states, H, rows, columns},
-       floats},
-      {p.oName,
-       &p.o,
-       "[B, T, HV, V] of v",
-       {B, T, H, p.valueChannels()},
-       {p.v.element}},
-  };
-  for (const Rule &rule : others)
-    if (Error error = checkRule(rule))
-      return error;
-  return {};
+  for (const auto &[holds, name, rule, got] : rules)
+    if (!holds)
+      fail(name, rule, got);
 }
 
 /// States in a pool are read and written in place.
-static Error checkPool(const Problem &p) {
+static void checkPool(const Problem &p) {
   if (!p.hasPool())
-    return {};
+    return;
   if (!p.initialState.isPresent())
-    return fail("ValueError", "initial_state",
-                "a pool of states with state_indices", "None");
-  if (p.finalState.isPresent() && !isSameView(p.initialState, p.finalState))
-    return fail("ValueError", p.finalStateName,
-                "initial_state, the pool, with state_indices",
-                "another tensor");
-  if (p.stateIndices.data && p.device.type == Device::CPU)
-    return checkStateIndices(p.stateIndices, p.firstState,
-                             p.initialState.sizes[0]);
-  return {};
+    fail("initial_state", "a pool of states with state_indices", "None");
+  if (p.finalState.isPresent() && !p.initialState.isSameView(p.finalState))
+    fail(p.nameOf(p.finalState), "initial_state, the pool, with state_indices",
+         "another tensor");
+  if (p.stateIndices.data && p.isOnCPU())
+    checkStateIndices(p.stateIndices, p.firstState, p.initialState.sizes[0]);
 }
 
-Error gdn::cpu::checkArguments(const Problem &p) {
-  if (Error error = checkTokens(p))
-    return error;
-  if (Error error = checkRest(p))
-    return error;
-  if (Error error = checkOptions(p))
-    return error;
-  if (Error error = checkPool(p))
-    return error;
-  const Array &cu = p.cuSeqlens;
-  if (cu.isPresent() && cu.data && p.device.type == Device::CPU)
-    return checkBoundaries(cu, p.tokens());
-  return {};
+/// On a CPU a gradient may be absent, and have another float type than its
+/// input.
+static void checkGradients(const Problem &p) {
+  for (int i = 0; p.gradients && i < kNumGradients; ++i) {
+    const Array &input = *arraysOf(p)[i], &given = *arraysOf(*p.gradients)[i];
+    bool isFloat = std::ranges::count(floatTypes, given.element);
+    bool fits = p.isOnCPU()
+                    ? !given.isPresent() || (isFloat && given.hasShapeOf(input))
+                    : given.element == input.element && given.hasShapeOf(input);
+    if (!fits)
+      fail(std::string("gradient of ") + p.nameOf(input),
+           p.isOnCPU() ? "the shape of its tensor and floats"
+                       : "the shape and type that the kernels write",
+           "others");
+  }
 }
 
-Error gdn::cpu::check(const Problem &p) {
-  if (Error error = checkArguments(p))
-    return error;
-  const Named outputs[] = {{"out", &p.o}, {"final_state", &p.finalState}};
-  for (Named output : outputs)
-    if (Error error = checkSpread(output))
-      return error;
-  return checkOverlaps(p);
+void gdn::cpu::check(const Problem &p) {
+  for (auto part :
+       {checkTokens, checkRest, checkOptions, checkPool, checkGradients})
+    part(p);
+  if (p.cuSeqlens.isPresent() && p.cuSeqlens.data && p.isOnCPU())
+    checkBoundaries(p.cuSeqlens, p.tokens());
+  if (p.kind != Kind::Backward)
+    checkOutputs(p);
 }

@@ -1,4 +1,4 @@
-//===- Device.cpp - Devices that this build has kernels for ---------------===//
+//===- Device.cpp - Devices and their memory ------------------------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,11 +8,16 @@
 
 #include "Hopper.h"
 
-#include "gdn-c/Runtime.h"
 #include "gdn/CostModel/CostModel.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
 
 using namespace gdn;
 using namespace gdn::cpu;
+using gdn::hopper::Workspace;
 
 /// What the GPU kernels are compiled for: 10 * major + minor of Hopper.
 static const int32_t kComputeCapability =
@@ -43,22 +48,57 @@ static std::string findFault(Device device) {
          std::to_string(info.compute_capability % 10);
 }
 
-Error gdn::cpu::checkDevice(Device device) {
+void gdn::cpu::checkDevice(Device device) {
   if (device.type == Device::CPU)
-    return {};
+    return;
   if (device.type != Device::CUDA)
-    return {"ValueError", "q: expected a tensor on a CPU or a CUDA device, got "
-                          "one on " +
-                              nameOf(device)};
+    fail("q", "a tensor on a CPU or a CUDA device", "one on " + nameOf(device));
   std::string fault = findFault(device);
   if (!fault.empty())
-    return {"RuntimeError",
-            "gdn: expected " + nameOf(device) +
-                " to be a GPU of compute capability 9.0 (Hopper), got " +
-                fault};
-  if (hopper::allFunctions().num_entries)
-    return {};
-  return {"RuntimeError", "gdn: expected a build with kernels for Hopper, got "
-                          "one with CPU kernels alone; call it on tensors on "
-                          "the CPU"};
+    fail("gdn",
+         nameOf(device) + " to be a GPU of compute capability 9.0 (Hopper)",
+         fault, "RuntimeError");
+  if (!hopper::allFunctions().num_entries)
+    fail("gdn", "a build with kernels for Hopper",
+         "one with CPU kernels alone; call it on tensors on the CPU",
+         "RuntimeError");
+}
+
+namespace {
+/// The memory of a device's stream, as far as it was ever asked for.
+struct Piece {
+  std::mutex inUse;
+  void *data = nullptr;
+  uint64_t bytes = 0;
+};
+} // namespace
+
+static Piece &pieceOf(int32_t device, void *stream) {
+  static std::mutex guard;
+  // Pieces keep their place. They are never given back: when a process ends,
+  // the driver may be gone before this.
+  static auto &pieces = *new std::map<std::pair<int32_t, void *>, Piece>;
+  std::lock_guard<std::mutex> lock(guard);
+  return pieces[{device, stream}];
+}
+
+Workspace gdn::hopper::allocateOwn(int32_t device, void *stream,
+                                   uint64_t bytes) {
+  Piece &piece = pieceOf(device, stream);
+  piece.inUse.lock();
+  std::shared_ptr<Piece> held(&piece, [](Piece *p) { p->inUse.unlock(); });
+  if (piece.bytes < bytes) {
+    // Twice as much as before, so that all pieces of a stream together stay
+    // below twice the last one.
+    uint64_t wanted = std::max(bytes, 2 * piece.bytes);
+    void *memory = nullptr;
+    if (gdnMemoryAllocate(device, wanted, &memory) != GDN_SUCCESS)
+      throw Error{"MemoryError", "gdn: expected " + std::to_string(wanted) +
+                                     " bytes of workspace on " +
+                                     cpu::nameOf({cpu::Device::CUDA, device}) +
+                                     ", got: " + gdnGetLastErrorMessage()};
+    piece.data = memory;
+    piece.bytes = wanted;
+  }
+  return Workspace(std::move(held), piece.data);
 }

@@ -6,151 +6,215 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Items.h"
+#include "CPU.h"
 
-#include <algorithm>
-#include <cmath>
+#include <atomic>
 #include <cstring>
-#include <numeric>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <type_traits>
+#include <utility>
 
 using namespace gdn::cpu;
 
-std::vector<Range> gdn::cpu::rangesOf(const Problem &p) {
-  std::vector<Range> ranges(p.sequences());
-  const Array &cu = p.cuSeqlens;
-  auto boundary = [&](int64_t i) {
-    return loadInteger(cu.data, cu.element, i * cu.strides[0]);
+void gdn::cpu::forEachItem(
+    int64_t count, int threads,
+    const std::function<std::function<void(int64_t)>()> &makeItem) {
+  std::atomic<int64_t> next = 0;
+  std::exception_ptr failure;
+  std::mutex mutex;
+  auto run = [&] {
+    try {
+      std::function<void(int64_t)> item = makeItem();
+      for (int64_t i = next++; i < count; i = next++)
+        item(i);
+    } catch (...) {
+      // Out of memory: the others stop at their next item.
+      next = count;
+      std::lock_guard lock(mutex);
+      failure = std::current_exception();
+    }
   };
-  for (int64_t n = 0; n < p.sequences(); ++n)
-    ranges[n] = cu.isPresent() ? Range{0, boundary(n), boundary(n + 1)}
-                               : Range{n, 0, p.tokens()};
+  std::vector<std::thread> helpers;
+  helpers.reserve(threads);
+  for (int i = 1; i < threads && i < count; ++i) {
+    try {
+      helpers.emplace_back(run);
+    } catch (const std::system_error &) {
+      break;
+    }
+  }
+  run();
+  for (std::thread &helper : helpers)
+    helper.join();
+  if (failure)
+    std::rethrow_exception(failure);
+}
+
+//===----------------------------------------------------------------------===//
+// Sequences and matrices
+//===----------------------------------------------------------------------===//
+
+std::vector<Range> gdn::cpu::rangesOf(const Problem &p) {
+  const int64_t N = p.sequences(), T = p.tokens();
+  std::vector<Range> ranges(N);
+  const Array &cu = p.cuSeqlens;
+  for (int64_t n = 0; n < N; ++n)
+    ranges[n] = !cu.isPresent() ? Range{n, 0, T, n}
+                : cu.data ? Range{0, cu.integerAt(n), cu.integerAt(n + 1), n}
+                          : Range{0, 0, T / N, n};
   return ranges;
 }
 
-std::vector<int64_t> gdn::cpu::orderByLength(const std::vector<Range> &ranges) {
-  std::vector<int64_t> order(ranges.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    int64_t left = ranges[a].length(), right = ranges[b].length();
-    return left != right ? left > right : a < b;
+void gdn::cpu::sortByLength(std::vector<Range> &ranges) {
+  std::sort(ranges.begin(), ranges.end(), [](const Range &a, const Range &b) {
+    return std::pair(b.length(), a.sequence) <
+           std::pair(a.length(), b.sequence);
   });
-  return order;
 }
 
-/// The column of an array [B, T, H] at one head, as floats.
-static void loadColumn(const Array &array, const Range &range, int64_t head,
-                       std::vector<float> &column) {
-  column.resize(range.length());
-  const char *first = at(array, range.batch, range.begin, head);
-  for (int64_t t = 0; t < range.length(); ++t)
-    column[t] = loadFloat(first, array.element, t * array.strides[1]);
+Matrix gdn::cpu::tokensOf(const Array &array, const Range &range,
+                          int64_t head) {
+  int64_t index = range.batch * array.strides[0] +
+                  range.begin * array.strides[1] + head * array.strides[2];
+  return {array.at(index),  array.element,
+          range.length(),   array.rank == 3 ? 1 : array.sizes[3],
+          array.strides[1], array.strides[3]};
 }
 
-float gdn::cpu::loadParameter(const Array &parameter, int64_t index) {
-  if (!parameter.isPresent())
-    return 0.0f;
-  return loadFloat(parameter.data, parameter.element,
-                   offsetOf(parameter, index));
+Matrix gdn::cpu::parameterOf(const Array &parameter, int64_t head,
+                             int64_t width) {
+  int64_t index =
+      head * parameter.strides[0] * (parameter.rank == 1 ? width : 1);
+  return {parameter.at(index),
+          parameter.element,
+          1,
+          width,
+          0,
+          parameter.strides[parameter.rank - 1]};
 }
 
-std::vector<double> gdn::cpu::loadBiases(const Problem &p, int64_t head) {
-  std::vector<double> biases(p.gatesOfHead());
-  for (size_t i = 0; i < biases.size(); ++i)
-    biases[i] = loadParameter(p.dtBias, head * biases.size() + i);
-  return biases;
-}
-
-static float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
-
-void gdn::cpu::loadGate(const Problem &p, const Range &range, int64_t head,
-                        int64_t channels, std::vector<float> &gate) {
-  int64_t width = p.hasChannelGates() ? channels : 1, given = p.gatesOfHead();
-  gate.assign(range.length() * width, 0.0f);
-  if (!p.gate.isPresent())
-    return;
-  const GateDomainInfo &domain = infoOf(p.gateDomain);
-  RawGate raw(domain, loadParameter(p.aLog, head));
-  std::vector<double> biases = loadBiases(p, head);
-  for (int64_t t = 0; t < range.length(); ++t) {
-    const char *row = at(p.gate, range.batch, range.begin + t, head);
-    float *to = gate.data() + t * width;
-    for (int64_t i = 0; i < given; ++i)
-      to[i] = loadFloat(row, p.gate.element, i * p.gate.strides[3]);
-    bool isFactor = domain.formula == GateFormula::Log;
-    for (int64_t i = 0; i < given && isFactor; ++i)
-      to[i] = std::log(to[i]);
-    for (int64_t i = 0; i < given && domain.hasParameters; ++i)
-      to[i] = raw.gate(to[i] + biases[i]);
-  }
-}
-
-void gdn::cpu::loadBeta(const Problem &p, const Range &range, int64_t head,
-                        std::vector<float> &beta) {
-  if (!p.beta.isPresent()) {
-    beta.assign(range.length(), 1.0f);
-    return;
-  }
-  loadColumn(p.beta, range, head, beta);
-  int most = infoOf(p.betaDomain).sigmoid;
-  if (most == 0)
-    return;
-  for (float &x : beta)
-    x = static_cast<float>(most) * sigmoid(x);
+Matrix gdn::cpu::stateOf(const Array &states, int64_t row, int64_t head,
+                         bool isTurned) {
+  const int rows = isTurned ? 3 : 2, columns = isTurned ? 2 : 3;
+  return {states.at(row * states.strides[0] + head * states.strides[1]),
+          states.element,
+          states.sizes[rows],
+          states.sizes[columns],
+          states.strides[rows],
+          states.strides[columns]};
 }
 
 int64_t gdn::cpu::stateRowOf(const Problem &p, int64_t sequence) {
   if (!p.hasPool())
     return sequence;
-  const Array &rows = p.stateIndices;
-  int64_t row =
-      loadInteger(rows.data, rows.element, sequence * rows.strides[0]);
-  return row >= p.firstState && row < p.initialState.sizes[0] ? row : -1;
+  int64_t row = p.stateIndices.integerAt(sequence);
+  int64_t first = static_cast<int64_t>(p.firstState);
+  return row >= first && row < p.initialState.sizes[0] ? row : -1;
+}
+
+/// Copies elements. The types are constants, so that a loop over rows of both
+/// side by side has no branches.
+template <Element From, Element To>
+static void copyElements(const Matrix &from, const Matrix &to, int64_t rows,
+                         int64_t columns) {
+  auto copyOne = [&](int64_t row, int64_t source, int64_t target) {
+    const char *data = from.data + row * from.rowStride * sizeOf(From);
+    char *written = to.data + row * to.rowStride * sizeOf(To);
+    if constexpr (From == To)
+      std::memmove(written + target * sizeOf(To), data + source * sizeOf(From),
+                   sizeOf(To));
+    else
+      storeFloat(written, To, target, loadFloat(data, From, source));
+  };
+  if (from.columnStride == 1 && to.columnStride == 1) {
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t i = 0; i < columns; ++i)
+        copyOne(row, i, i);
+    return;
+  }
+  // In blocks of the rows that fit a cache line of a transposed array.
+  constexpr int64_t kBlock = 64 / sizeOf(From);
+  for (int64_t first = 0; first < rows; first += kBlock)
+    for (int64_t i = 0; i < columns; ++i)
+      for (int64_t row = first; row < std::min(first + kBlock, rows); ++row)
+        copyOne(row, i * from.columnStride, i * to.columnStride);
+}
+
+/// Calls a function with a float type as a constant.
+static void withType(Element element, auto function) {
+  switch (element) {
+#define GDN_GATES_AND_STATES_TYPE(key)                                         \
+  case Element::key:                                                           \
+    return function(std::integral_constant<Element, Element::key>());
+#include "Manifest.inc"
+  default:
+    break;
+  }
+}
+
+void gdn::cpu::copy(const Matrix &from, const Matrix &to) {
+  withType(from.element, [&](auto source) {
+    withType(to.element, [&](auto target) {
+      copyElements<source(), target()>(from, to, std::min(from.rows, to.rows),
+                                       std::min(from.columns, to.columns));
+    });
+  });
 }
 
 void gdn::cpu::clearOutputs(const Problem &p, const Range &range) {
-  for (int64_t t = range.begin; t < range.end; ++t)
-    for (int64_t h = 0; h < p.valueHeads(); ++h)
-      for (int64_t i = 0; i < p.valueChannels(); ++i)
-        storeFloat(at(p.o, range.batch, t, h), p.o.element, i * p.o.strides[3],
-                   0.0f);
+  Floats zeros(p.valueChannels());
+  for (int64_t head = 0; head < p.valueHeads(); ++head)
+    copy({zeros.data(), Element::F32, range.length(), p.valueChannels(), 0, 1},
+         tokensOf(p.o, range, head));
 }
 
-StateView gdn::cpu::stateOf(const Array &states, int64_t row, int64_t head) {
-  int64_t index = row * states.strides[0] + head * states.strides[1];
-  return {static_cast<char *>(states.data) + index * sizeOf(states.element),
-          states.element,
-          states.sizes[2],
-          states.sizes[3],
-          states.strides[2],
-          states.strides[3]};
+//===----------------------------------------------------------------------===//
+// Gates and beta
+//===----------------------------------------------------------------------===//
+
+RawGate::RawGate(const Problem &p, int64_t head) : biases(p.gatesOfHead()) {
+  Floats aLog(1);
+  if (p.aLog.isPresent())
+    copy(parameterOf(p.aLog, head, 1), {aLog, 1});
+  if (p.dtBias.isPresent())
+    copy(parameterOf(p.dtBias, head, p.gatesOfHead()),
+         {biases, p.gatesOfHead()});
+  rate = std::exp(static_cast<double>(aLog[0]));
+  if (const char *text = p.gateForm().lowerBound)
+    bound = std::strtod(text, nullptr);
 }
 
-void gdn::cpu::copyState(const StateView &from, const StateView &to) {
-  int64_t rows = std::min(from.rows, to.rows),
-          columns = std::min(from.columns, to.columns);
-  bool isDirect = from.isDirect() && to.isDirect();
-  // A state may be copied to itself.
-  for (int64_t i = 0; i < rows && isDirect; ++i)
-    std::memmove(to.row(i), from.row(i), columns * sizeOf(Element::F32));
-  for (int64_t i = 0; i < rows && !isDirect; ++i)
-    for (int64_t j = 0; j < columns; ++j)
-      storeFloat(to.row(i), to.element, j * to.columnStride,
-                 loadFloat(from.row(i), from.element, j * from.columnStride));
+void gdn::cpu::loadGate(const Problem &p, const Range &range, int64_t head,
+                        int64_t channels, Floats &gate) {
+  int64_t width = p.hasChannelGates() ? channels : 1;
+  gate.assign(range.length() * width, 0.0f);
+  if (!p.gate.isPresent())
+    return;
+  Matrix given = tokensOf(p.gate, range, head);
+  copy(given, {gate, width});
+  bool isRaw = p.gateForm().hasParameters;
+  if (!isRaw && p.gateForm().formula == GateFormula::Identity)
+    return;
+  RawGate raw(p, head);
+  for (int64_t t = 0; t < given.rows; ++t)
+    for (int64_t i = 0; i < given.columns; ++i) {
+      float &x = gate[t * width + i];
+      x = isRaw ? raw.gate(x + static_cast<double>(raw.biases[i]))
+                : std::log(x);
+    }
 }
 
-MemRef<4> gdn::cpu::viewOf(void *data, int64_t tokens, int64_t tokenStride,
-                           int64_t channels) {
-  return {data, data, 0, {1, tokens, 1, channels}, {0, tokenStride, 0, 1}};
-}
-
-MemRef<4> gdn::cpu::viewOf(const StateView &state) {
-  return {state.data,
-          state.data,
-          0,
-          {1, 1, state.rows, state.columns},
-          {0, 0, state.rowStride, 1}};
-}
-
-MemRef<3> gdn::cpu::viewOf(float *column, int64_t tokens) {
-  return {column, column, 0, {1, tokens, 1}, {tokens, 1, 1}};
+void gdn::cpu::loadBeta(const Problem &p, const Range &range, int64_t head,
+                        Floats &beta) {
+  beta.assign(range.length(), 1.0f);
+  if (!p.beta.isPresent())
+    return;
+  copy(tokensOf(p.beta, range, head), {beta, 1});
+  auto most = static_cast<float>(p.betaForm().sigmoid);
+  for (float &x : beta)
+    if (most != 0)
+      x = most * (1.0f / (1.0f + std::exp(-x)));
 }

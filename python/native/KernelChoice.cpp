@@ -6,13 +6,81 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelChoice.h"
+#include "CPU.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
+#include <cstring>
 
 using namespace gdn::cpu;
+namespace cost = gdn::cost;
+using gdn::cost::CoreOperand;
+
+//===----------------------------------------------------------------------===//
+// The kernels, and which of them run here
+//===----------------------------------------------------------------------===//
+
+// The build writes a line for each function, and one for each set:
+// GDN_KERNELS(algorithm, decay, element, channels, isa, name, functions...).
+#define GDN_KERNEL(name) extern "C" void name();
+#include "Kernels.inc"
+
+static const KernelSet table[] = {
+#define GDN_KERNELS(algorithm, decay, element, channels, isa, name, ...)       \
+  {Algorithm::algorithm, Decay::decay, Element::element, channels, Isa::isa,   \
+   CoreOperand::element, name,         {__VA_ARGS__}},
+#include "Kernels.inc"
+};
+
+std::span<const KernelSet> gdn::cpu::allKernels() { return table; }
+
+static constexpr const char *isaNames[] = {
+#define GDN_CPU_ISA(key, name) name,
+#include "Manifest.inc"
+};
+
+/// How many levels the CPU has, from the lowest one on, as far as they are
+/// worth using or the environment variable GDN_CPU_ISA names them.
+static int countLevels() {
+  __builtin_cpu_init();
+  const bool has[] = {__builtin_cpu_supports("x86-64-v3") != 0,
+                      __builtin_cpu_supports("x86-64-v4") != 0,
+                      __builtin_cpu_supports("avx512bf16") != 0};
+  int all = static_cast<int>(std::find(has, std::end(has), false) - has);
+  // Intel's CPUs issue vdpbf16ps at half the rate of fused multiply-adds: there
+  // the conversion to float32 is the faster way (148 against 123 GFLOP/s per
+  // core, docs/experiments/cpu.md).
+  int count = all == 3 && !__builtin_cpu_is("amd") ? 2 : all;
+  const char *wanted = std::getenv("GDN_CPU_ISA");
+  for (int i = 0; wanted && i < all; ++i)
+    if (std::strcmp(wanted, isaNames[i]) == 0)
+      count = i + 1;
+  return count;
+}
+
+static const int numLevels = countLevels();
+
+const char *gdn::cpu::getIsa() {
+  return numLevels ? isaNames[numLevels - 1] : "none";
+}
+
+const KernelSet *gdn::cpu::findKernel(Algorithm algorithm, Decay decay,
+                                      Element element, int64_t channels) {
+  const KernelSet *best = nullptr;
+  for (const KernelSet &set : table) {
+    bool serves = set.algorithm == algorithm && set.decay == decay &&
+                  set.element == element && set.channels >= channels &&
+                  static_cast<int>(set.isa) < numLevels;
+    bool isBetter = !best || set.channels < best->channels ||
+                    (set.channels == best->channels && set.isa > best->isa);
+    if (serves && isBetter)
+      best = &set;
+  }
+  return best;
+}
+
+//===----------------------------------------------------------------------===//
+// The choice
+//===----------------------------------------------------------------------===//
 
 /// Tokens of a compiled chunk.
 static constexpr int64_t kChunkTokens = gdn::manifest::CPUChunkTokens;
@@ -22,30 +90,6 @@ static constexpr int64_t kChunkTokens = gdn::manifest::CPUChunkTokens;
 /// milliseconds.
 static constexpr double kThreadSeconds = 5e-4;
 
-static const gdn::cost::Core &coreOf(const KernelSet &kernel) {
-  using gdn::cost::CoreLevel, gdn::cost::CoreOperand;
-  CoreLevel level = kernel.isa == Isa::V3   ? CoreLevel::V3
-                    : kernel.isa == Isa::V4 ? CoreLevel::V4
-                                            : CoreLevel::V4BF16;
-  CoreOperand operand = kernel.element == Element::BF16  ? CoreOperand::BF16
-                        : kernel.element == Element::F16 ? CoreOperand::F16
-                                                         : CoreOperand::F32;
-  return gdn::cost::coreOf(level, operand);
-}
-
-/// Tokens of sequence n, as far as they are known.
-static int64_t lengthOf(const Problem &p, int64_t n) {
-  const Array &cu = p.cuSeqlens;
-  if (!cu.isPresent())
-    return p.tokens();
-  if (!cu.data) // only described: sequences of the same length
-    return p.tokens() / std::max<int64_t>(p.sequences(), 1);
-  auto at = [&](int64_t i) {
-    return loadInteger(cu.data, cu.element, i * cu.strides[0]);
-  };
-  return at(n + 1) - at(n);
-}
-
 /// How much longer kernels with gates per channel take than others of float32:
 /// measured on one core of a Xeon, 64 to 2048 tokens, 64 and 128 channels.
 static double factorOf(const KernelSet &kernel) {
@@ -54,60 +98,18 @@ static double factorOf(const KernelSet &kernel) {
   return kernel.algorithm == Algorithm::Chunk ? 1.5 : 1.2;
 }
 
-static double chunkSeconds(const Problem &p, const KernelSet &kernel) {
+/// What all heads of the sequences take one thread.
+static double predictSeconds(const Problem &p, const KernelSet &kernel,
+                             const std::vector<Range> &sequences) {
   int64_t D = kernel.channels;
+  const cost::Core &core = cost::coreOf(kernel.isa, kernel.operand);
   double seconds = 0;
-  for (int64_t n = 0; n < p.sequences(); ++n)
-    seconds += gdn::cost::chunkedSeconds(coreOf(kernel), lengthOf(p, n), D, D,
-                                         kChunkTokens);
-  return seconds * factorOf(kernel) * static_cast<double>(p.valueHeads());
-}
-
-static double recurrentSeconds(const Problem &p, const KernelSet &kernel) {
-  int64_t D = kernel.channels;
-  double seconds = 0;
-  for (int64_t n = 0; n < p.sequences(); ++n)
+  for (const Range &range : sequences)
     seconds +=
-        gdn::cost::recurrentSeconds(coreOf(kernel), lengthOf(p, n), D, D);
+        kernel.algorithm == Algorithm::Chunk
+            ? cost::chunkedSeconds(core, range.length(), D, D, kChunkTokens)
+            : cost::recurrentSeconds(core, range.length(), D, D);
   return seconds * factorOf(kernel) * static_cast<double>(p.valueHeads());
-}
-
-gdn::cost::Problem gdn::cpu::describe(const Problem &p) {
-  auto bytesOf = [](const Array &array) {
-    return array.isPresent() ? sizeOf(array.element) : 0;
-  };
-  cost::Problem problem;
-  problem.sequences = p.sequences();
-  problem.tokens = p.tokens();
-  problem.packed = p.cuSeqlens.isPresent();
-  if (p.maxSeqlen > 0)
-    problem.longest = p.maxSeqlen;
-  problem.keyHeads = p.keyHeads();
-  problem.heads = p.valueHeads();
-  problem.keyChannels = p.keyChannels();
-  problem.valueChannels = p.valueChannels();
-  problem.vTiles =
-      std::max<int64_t>(1, p.valueChannels() / cost::kVTileChannels);
-  problem.dataBytes = sizeOf(p.q.element);
-  problem.gateBytes = bytesOf(p.gate) * p.gatesOfHead() + bytesOf(p.beta);
-  problem.gatesChannels = p.hasChannelGates();
-  problem.stateBytes = bytesOf(p.initialState) + bytesOf(p.finalState);
-  problem.stateVFirst = problem.stateBytes != 0 && p.stateVFirst;
-  return problem;
-}
-
-static int64_t countWorkspace(const Problem &p, const KernelChoice &chosen) {
-  int64_t longest = 0;
-  for (int64_t n = 0; n < p.sequences(); ++n)
-    longest = std::max(longest, lengthOf(p, n));
-  int64_t D = chosen.kernel->channels;
-  int64_t channels = p.hasChannelGates() ? D : 1;
-  int64_t gates = (channels + 1) * longest * sizeOf(Element::F32);
-  int64_t states = 3 * D * D * sizeOf(Element::F32);
-  int64_t copies = chosen.padded ? 4 * std::min(longest, kSegmentTokens) * D *
-                                       sizeOf(chosen.kernel->element)
-                                 : 0;
-  return chosen.threads * (gates + states + copies);
 }
 
 /// Whether the channels of a head do not lie side by side.
@@ -130,11 +132,11 @@ static bool overflowsBeforeScale(const Problem &p) {
          std::abs(p.scale) * std::sqrt(keys) < 1 - 1e-6;
 }
 
-Error gdn::cpu::chooseKernel(const Problem &p, KernelChoice &chosen) {
-  if (!getHostIsa())
-    return {"RuntimeError",
-            "gdn: expected a CPU of level x86-64-v3 (AVX2, FMA) or above, got "
-            "an older one"};
+KernelChoice gdn::cpu::chooseKernel(const Problem &p,
+                                    const std::vector<Range> &sequences) {
+  if (!numLevels)
+    fail("gdn", "a CPU of level x86-64-v3 (AVX2, FMA) or above", "an older one",
+         "RuntimeError");
   int64_t channels = std::max(p.keyChannels(), p.valueChannels());
   Decay decay = p.hasChannelGates() ? Decay::Channel : Decay::Head;
   // Kernels with gates per channel compute in float32.
@@ -147,13 +149,13 @@ Error gdn::cpu::chooseKernel(const Problem &p, KernelChoice &chosen) {
   const KernelSet *recurrent =
       findKernel(Algorithm::Recurrent, decay, array, channels);
   if (!chunk || !recurrent)
-    return {"RuntimeError", "gdn: expected kernels for " +
-                                std::string(nameOf(p.q.element)) + " and " +
-                                std::to_string(channels) +
-                                " channels in this build, got none"};
-  chosen.items = p.sequences() * p.valueHeads();
-  chosen.chunkSeconds = chunkSeconds(p, *chunk);
-  chosen.recurrentSeconds = recurrentSeconds(p, *recurrent);
+    fail("gdn",
+         "kernels for " + std::string(nameOf(p.q.element)) + " and " +
+             std::to_string(channels) + " channels in this build",
+         "none", "RuntimeError");
+  KernelChoice chosen;
+  chosen.chunkSeconds = predictSeconds(p, *chunk, sequences);
+  chosen.recurrentSeconds = predictSeconds(p, *recurrent, sequences);
   bool isFaster = chosen.recurrentSeconds < chosen.chunkSeconds;
   bool byToken = p.recurrent || (isFaster && !p.hasFixedKernels());
   chosen.kernel = byToken ? recurrent : chunk;
@@ -162,16 +164,57 @@ Error gdn::cpu::chooseKernel(const Problem &p, KernelChoice &chosen) {
                   chosen.kernel->element != p.q.element || hasGaps(p.q) ||
                   hasGaps(p.k) || hasGaps(p.v) || hasGaps(p.o);
   double seconds = byToken ? chosen.recurrentSeconds : chosen.chunkSeconds;
-  chosen.threads = countThreads(p, chosen.items, seconds);
-  chosen.seconds = seconds / chosen.threads;
-  cost::Problem described = describe(p);
-  chosen.flop = cost::countFlop(described);
-  chosen.bytes = cost::countBytes(described);
-  chosen.workspaceBytes = countWorkspace(p, chosen);
-  return {};
+  chosen.threads =
+      countThreads(p, std::ssize(sequences) * p.valueHeads(), seconds);
+  return chosen;
 }
 
-std::string gdn::cpu::toJson(const Problem &p, const KernelChoice &chosen) {
+/// The call as the cost model counts its work.
+static cost::Problem countedOf(const Problem &p) {
+  auto bytesOf = [](const Array &array) {
+    return array.isPresent() ? sizeOf(array.element) : 0;
+  };
+  cost::Problem problem;
+  problem.sequences = p.sequences();
+  problem.tokens = p.tokens();
+  problem.packed = p.cuSeqlens.isPresent();
+  problem.keyHeads = p.keyHeads();
+  problem.heads = p.valueHeads();
+  problem.keyChannels = p.keyChannels();
+  problem.valueChannels = p.valueChannels();
+  problem.dataBytes = sizeOf(p.q.element);
+  problem.gateBytes = bytesOf(p.gate) * p.gatesOfHead() + bytesOf(p.beta);
+  problem.stateBytes = bytesOf(p.initialState) + bytesOf(p.finalState);
+  return problem;
+}
+
+/// Memory that a call of such sequences allocates while it runs.
+static int64_t countWorkspace(const Problem &p, const KernelChoice &chosen,
+                              const std::vector<Range> &sequences) {
+  int64_t longest = 0;
+  for (const Range &range : sequences)
+    longest = std::max(longest, range.length());
+  int64_t D = chosen.kernel->channels;
+  int64_t channels = p.hasChannelGates() ? D : 1;
+  int64_t gates = (channels + 1) * longest * sizeOf(Element::F32);
+  int64_t states = 3 * D * D * sizeOf(Element::F32);
+  int64_t copies = chosen.padded ? 4 * std::min(longest, kSegmentTokens) * D *
+                                       sizeOf(chosen.kernel->element)
+                                 : 0;
+  return chosen.threads * (gates + states + copies);
+}
+
+std::string gdn::cpu::describe(const Problem &p) {
+  const std::vector<Range> sequences = rangesOf(p);
+  const KernelChoice chosen = chooseKernel(p, sequences);
+  const KernelSet &kernel = *chosen.kernel;
+  bool isChunk = kernel.algorithm == Algorithm::Chunk;
+  double seconds = isChunk ? chosen.chunkSeconds : chosen.recurrentSeconds;
+  auto number = [](int64_t value) { return static_cast<long long>(value); };
+  auto truth = [](bool value) { return value ? "true" : "false"; };
+  // FLOP are those of the recurrence in chunks of 64, the measure that kernels
+  // of all kinds are compared by; bytes those of all arrays, read or written
+  // once.
   char text[1024];
   std::snprintf(
       text, sizeof(text),
@@ -183,17 +226,29 @@ std::string gdn::cpu::toJson(const Problem &p, const KernelChoice &chosen) {
       "\"workspace_bytes\": %lld, \"seconds\": %.9g, "
       "\"chunk_seconds\": %.9g, \"recurrent_seconds\": %.9g, "
       "\"forced_recurrent\": %s, \"fixed_kernels\": %s}",
-      chosen.kernel->name,
-      chosen.kernel->algorithm == Algorithm::Chunk ? "chunk" : "recurrent",
-      nameOf(chosen.kernel->isa),
-      static_cast<long long>(chosen.kernel->channels),
-      chosen.padded ? "true" : "false",
-      static_cast<long long>(
-          chosen.kernel->algorithm == Algorithm::Chunk ? kChunkTokens : 1),
-      static_cast<long long>(chosen.items), chosen.threads,
-      static_cast<long long>(p.sequences()), chosen.flop, chosen.bytes,
-      static_cast<long long>(chosen.workspaceBytes), chosen.seconds,
-      chosen.chunkSeconds, chosen.recurrentSeconds,
-      p.recurrent ? "true" : "false", p.hasFixedKernels() ? "true" : "false");
+      kernel.name, isChunk ? "chunk" : "recurrent",
+      isaNames[static_cast<int>(kernel.isa)], number(kernel.channels),
+      truth(chosen.padded), number(isChunk ? kChunkTokens : 1),
+      number(p.sequences() * p.valueHeads()), chosen.threads,
+      number(p.sequences()), cost::countFlop(countedOf(p)),
+      cost::countBytes(countedOf(p)),
+      number(countWorkspace(p, chosen, sequences)), seconds / chosen.threads,
+      chosen.chunkSeconds, chosen.recurrentSeconds, truth(p.recurrent),
+      truth(p.hasFixedKernels()));
   return text;
+}
+
+void gdn::cpu::run(const Problem &p) {
+  const std::vector<Range> sequences = rangesOf(p);
+  if (p.kind == Kind::Backward)
+    return runBackward(p, sequences);
+  // Nothing but the caller cuts sequences on a CPU.
+  if (p.hasFixedKernels() || (p.split == GDN_SPLIT_SEGMENTS && p.splitBy > 1))
+    runInSegments(p, sequences);
+  else
+    runForward(p, chooseKernel(p, sequences), sequences);
+  // Of tokens that belong to no sequence: those from the last boundary on, as
+  // it was read.
+  if (p.cuSeqlens.isPresent())
+    clearOutputs(p, {.begin = sequences.back().end, .end = p.tokens()});
 }

@@ -6,19 +6,47 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Check.h"
+#include "Problem.h"
 
 #include <algorithm>
 #include <cstdlib>
-#include <iterator>
+#include <utility>
 
 using namespace gdn::cpu;
 
-Error gdn::cpu::checkMemory(const char *name, const Array &array) {
-  if (!array.isPresent() || array.data || countElements(array) == 0)
-    return {};
-  return fail("ValueError", name, "a tensor whose elements have memory",
-              "a null address (.clone() of a zero tensor of torch has memory)");
+int64_t Array::countElements() const {
+  int64_t count = 1;
+  for (int i = 0; i < rank; ++i)
+    count *= sizes[i];
+  return count;
+}
+
+bool Array::isSameView(const Array &other) const {
+  bool same =
+      data == other.data && element == other.element && sizes == other.sizes;
+  // Nothing steps along an extent of 1, so its stride says nothing.
+  for (int i = 0; i < rank && same; ++i)
+    same = sizes[i] == 1 || strides[i] == other.strides[i];
+  return same;
+}
+
+static void checkAddress(const char *name, const Array &array) {
+  if (!array.isPresent() || array.data || array.countElements() == 0)
+    return;
+  fail(name, "a tensor whose elements have memory",
+       "a null address (.clone() of a zero tensor of torch has memory)");
+}
+
+void gdn::cpu::checkMemory(const Problem &p) {
+  const auto arrays = arraysOf<const Arrays>(p);
+  for (int i = 0; i < kNumArrays; ++i) {
+    const char *name = p.nameOf(*arrays[i]);
+    checkAddress(name, *arrays[i]);
+    if (p.gradients)
+      checkAddress(name, *arraysOf(*p.gradients)[i]);
+  }
+  for (const Array *saved : {&p.writes, &p.states})
+    checkAddress("saved", *saved);
 }
 
 namespace {
@@ -34,7 +62,7 @@ struct Extent {
 } // namespace
 
 static Extent extentOf(const Array &array) {
-  if (!array.data || !countElements(array))
+  if (!array.data || !array.countElements())
     return {};
   int64_t low = 0, high = 1;
   for (int i = 0; i < array.rank; ++i) {
@@ -49,10 +77,9 @@ static Extent extentOf(const Array &array) {
 /// Elements of an output have memory of their own, as those of an expanded
 /// view have not: a step along a dimension leads past all that the dimensions
 /// of smaller steps reach.
-Error gdn::cpu::checkSpread(Named output) {
-  const Array &array = *output.array;
-  if (!array.isPresent() || countElements(array) == 0)
-    return {};
+static void checkSpread(const char *name, const Array &array) {
+  if (!array.isPresent() || array.countElements() == 0)
+    return;
   std::array<int64_t, kMaxRank> order{}, steps{};
   int count = 0;
   for (int i = 0; i < array.rank; ++i) {
@@ -67,43 +94,43 @@ Error gdn::cpu::checkSpread(Named output) {
   for (int n = 0; n < count; ++n) {
     int64_t i = order[n];
     if (steps[i] <= reach)
-      return fail("ValueError", output.name,
-                  "a tensor whose elements have memory of their own",
-                  "stride " + std::to_string(array.strides[i]) +
-                      " in dimension " + std::to_string(i));
+      fail(name, "a tensor whose elements have memory of their own",
+           "stride " + std::to_string(array.strides[i]) + " in dimension " +
+               std::to_string(i));
     reach += (array.sizes[i] - 1) * steps[i];
   }
-  return {};
 }
 
 /// An output is written once, by one thread, while others read: it may lie on
-/// no input and on no other output.
-Error gdn::cpu::checkOverlaps(const Problem &p) {
-  const Named arrays[] = {{"out", &p.o},
-                          {"final_state", &p.finalState},
-                          {"initial_state", &p.initialState},
-                          {"q", &p.q},
-                          {"k", &p.k},
-                          {"v", &p.v},
-                          {"g", &p.gate},
-                          {"beta", &p.beta},
-                          {"A_log", &p.aLog},
-                          {"dt_bias", &p.dtBias},
-                          {"cu_seqlens", &p.cuSeqlens},
-                          {"state_indices", &p.stateIndices}};
-  constexpr size_t numOutputs = 2, numArrays = std::size(arrays);
-  Extent extents[numArrays];
-  for (size_t i = 0; i < numArrays; ++i)
-    extents[i] = extentOf(*arrays[i].array);
+/// no input and on no other output. Gradients have memory of their own.
+void gdn::cpu::checkOverlaps(const Problem &p) {
+  if (p.kind == Kind::Backward)
+    return;
+  const auto arrays = arraysOf<const Arrays>(p);
+  Extent extents[kNumArrays], *ofO = nullptr, *ofState = nullptr;
+  for (int i = 0; i < kNumArrays; ++i) {
+    extents[i] = extentOf(*arrays[i]);
+    if (arrays[i] == &p.o)
+      ofO = &extents[i];
+    if (arrays[i] == &p.finalState)
+      ofState = &extents[i];
+  }
   // A state may be updated in place: an item reads all of it first, and calls
   // whose segments begin in any order copy it.
-  if (isSameView(p.initialState, p.finalState))
-    extents[numOutputs] = {};
-  for (size_t i = 0; i < numOutputs; ++i)
-    for (size_t j = i + 1; j < numArrays; ++j)
-      if (extents[i].overlaps(extents[j]))
-        return fail("ValueError", arrays[i].name,
-                    std::string("memory apart from ") + arrays[j].name,
-                    "tensors that overlap");
-  return {};
+  if (p.initialState.isSameView(p.finalState))
+    *ofState = {};
+  for (Extent *output : {ofO, ofState}) {
+    Extent written = std::exchange(*output, {});
+    for (int i = 0; i < kNumArrays; ++i)
+      if (written.overlaps(extents[i]))
+        fail(p.nameOf(*arrays[output - extents]),
+             std::string("memory apart from ") + p.nameOf(*arrays[i]),
+             "tensors that overlap");
+  }
+}
+
+void gdn::cpu::checkOutputs(const Problem &p) {
+  for (const Array *output : {&p.o, &p.finalState})
+    checkSpread(p.nameOf(*output), *output);
+  checkOverlaps(p);
 }

@@ -1,4 +1,4 @@
-//===- Problem.h - One call of the forward ----------------------*- C++ -*-===//
+//===- Problem.h - A call's arguments ---------------------------*- C++ -*-===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,36 +9,77 @@
 #ifndef GDN_PYTHON_NATIVE_PROBLEM_H
 #define GDN_PYTHON_NATIVE_PROBLEM_H
 
-#include "Elements.h"
-
-#include "gdn/CostModel/CostModel.h"
-#include "gdn/CostModel/Segments.h"
+#include "gdn-c/Calls.h"
 
 #include <array>
+#include <cstdint>
 #include <string>
+
+/// The numbers of the manifest (gdn/kernels.json), whose tables the build
+/// writes as macros: a file defines those that it wants and includes
+/// Manifest.inc.
+namespace gdn::manifest {
+#define GDN_NUMBER(name, value) inline constexpr int64_t name = value;
+#include "Manifest.inc"
+} // namespace gdn::manifest
 
 namespace gdn::cpu {
 
-/// Largest number of channels of a head that a kernel takes.
-inline constexpr int64_t kMaxChannels = manifest::MaxChannels;
+/// The types of the manifest, and all others.
+enum class Element : uint8_t {
+#define GDN_TYPE(key, ...) key,
+#include "Manifest.inc"
+  Other
+};
+
+/// What there is to know of a type: its name in Python, its bits, and what the
+/// runtime calls it.
+struct ElementInfo {
+  const char *name;
+  int64_t bits;
+  int32_t dtype;
+};
+
+inline constexpr ElementInfo allElements[] = {
+#define GDN_TYPE(key, name, bits, dlpack) {name, bits, GDN_DTYPE_##key},
+#include "Manifest.inc"
+    {"another type", 0, 0}};
+
+constexpr const ElementInfo &infoOf(Element element) {
+  return allElements[static_cast<int>(element)];
+}
+constexpr int64_t sizeOf(Element element) { return infoOf(element).bits / 8; }
+constexpr const char *nameOf(Element element) { return infoOf(element).name; }
+
 /// Largest number of dimensions of an array.
 inline constexpr int kMaxRank = 4;
 
-/// Type, extents and strides of an array; absent if `rank` is negative.
-struct ArrayType {
+/// A view of an array; absent if `rank` is negative.
+struct Array {
   Element element = Element::Other;
   /// DLPack's name of the type, for messages about others.
   uint8_t typeCode = 0, typeBits = 0;
   int rank = -1;
   std::array<int64_t, kMaxRank> sizes{}, strides{};
+  /// Null if only the description counts.
+  void *data = nullptr;
 
   bool isPresent() const { return rank >= 0; }
-  bool operator==(const ArrayType &) const = default;
-};
-
-/// A view of an array. `data` is null where only the description counts.
-struct Array : ArrayType {
-  void *data = nullptr;
+  int64_t countElements() const;
+  void *at(int64_t index) const {
+    return static_cast<char *>(data) + index * sizeOf(element);
+  }
+  /// Element i of a list of integers.
+  int64_t integerAt(int64_t i) const {
+    return element == Element::I32
+               ? static_cast<const int32_t *>(data)[i * strides[0]]
+               : static_cast<const int64_t *>(data)[i * strides[0]];
+  }
+  bool hasShapeOf(const Array &other) const {
+    return rank == other.rank && sizes == other.sizes;
+  }
+  /// Whether both are one view of the same memory.
+  bool isSameView(const Array &other) const;
 };
 
 /// Where all arrays of a call lie, as DLPack names it.
@@ -48,15 +89,6 @@ struct Device {
   int32_t index = 0;
 
   bool operator==(const Device &) const = default;
-};
-
-enum class GateDomain : uint8_t {
-#define GDN_GATE_DOMAIN(key, ...) key,
-#include "Manifest.inc"
-};
-enum class BetaDomain : uint8_t {
-#define GDN_BETA_DOMAIN(key, ...) key,
-#include "Manifest.inc"
 };
 
 /// How a CPU makes the logarithm of the decay from a gate x; None: not at all.
@@ -71,7 +103,7 @@ enum class GateFormula : uint8_t {
 };
 
 /// What there is to know of a gate's domain.
-struct GateDomainInfo {
+struct GateDomain {
   /// In the words of Python.
   const char *name;
   GateFormula formula;
@@ -82,66 +114,55 @@ struct GateDomainInfo {
 };
 
 /// What there is to know of beta's domain.
-struct BetaDomainInfo {
+struct BetaDomain {
   /// A phrase.
   const char *name;
   /// What the sigmoid of beta is multiplied by; 0 where beta is a value.
   int sigmoid;
+  /// Its name in functions.
+  const char *fact;
 };
 
-inline constexpr GateDomainInfo allGateDomains[] = {
+inline constexpr GateDomain allGateDomains[] = {
 #define GDN_GATE_DOMAIN(key, name, formula, hasParameters, fact, bound)        \
   {name, GateFormula::formula, hasParameters, fact, bound},
 #include "Manifest.inc"
 };
-inline constexpr BetaDomainInfo allBetaDomains[] = {
-#define GDN_BETA_DOMAIN(key, name, sigmoid, fact) {name, sigmoid},
+inline constexpr BetaDomain allBetaDomains[] = {
+#define GDN_BETA_DOMAIN(key, name, sigmoid, fact) {name, sigmoid, fact},
 #include "Manifest.inc"
 };
 
-constexpr const GateDomainInfo &infoOf(GateDomain domain) {
-  return allGateDomains[static_cast<int>(domain)];
-}
-constexpr const BetaDomainInfo &infoOf(BetaDomain domain) {
-  return allBetaDomains[static_cast<int>(domain)];
-}
-
-/// The arguments of a forward call that are no arrays.
+/// The options of a call as the package packs them into an integer
+/// (_library.py): from the lowest bit on, a field each.
+/// - `gateDomain`, `betaDomain`: numbers of domains.
+/// - `l2norm`: q and k are normalised.
+/// - `stateVFirst`: states are [V, K].
+/// - `recurrent`: token by token in float32, whatever is faster.
+/// - `bf16AsBits`: arrays of uint16 are the bits of bf16.
+/// - `float32Arithmetic`: a CPU computes arrays of 16 bits in float32, and
+///   rounds outputs once.
+/// - `split`, `splitBy`: GDN_SPLIT_* and its value.
+/// - `undecayed`: no gate decays anything.
+/// - `savesStates`: the gradients on a GPU are made of what the forward saved,
+///   beside inputs.
+/// - `firstState`: with `stateIndices`, the first row of the pool that
+///   sequences may name.
 struct Options {
-  /// Factor of the read-out.
-  double scale = 1.0;
-  GateDomain gateDomain = GateDomain::Log;
-  BetaDomain betaDomain = BetaDomain::Value;
-  bool l2norm = false;
-  bool stateVFirst = false;
-  /// Token by token in float32, whatever is faster.
-  bool recurrent = false;
-  /// Arrays of uint16 are the bits of bf16.
-  bool bf16AsBits = false;
-  /// A CPU computes arrays of 16 bits in float32, and rounds outputs once.
-  bool float32Arithmetic = false;
-  /// The gradients on a GPU are made of what the forward saved, beside inputs.
-  bool savesStates = false;
-  /// Most threads to use, at least 1.
-  int threads = 1;
-  /// Tokens of the longest sequence if the caller knows them on the host, or 0.
-  int64_t maxSeqlen = 0;
-  /// Whether sequences are cut into segments.
-  cost::SplitRequest split;
-  /// With `stateIndices`, the first row of the pool that sequences may name.
-  int64_t firstState = 0;
+#define GDN_OPTION(field, width) uint64_t field : width = 0;
+#include "Manifest.inc"
 
+  const GateDomain &gateForm() const { return allGateDomains[gateDomain]; }
+  const BetaDomain &betaForm() const { return allBetaDomains[betaDomain]; }
   /// Whether types and options alone choose the kernels. The bits of a sequence
   /// then depend on nothing beside it: kernels of chunks compute segments of
   /// the caller's length, however long the sequences are.
-  bool hasFixedKernels() const {
-    return split.kind == cost::SplitRequest::Kind::Length;
-  }
+  bool hasFixedKernels() const { return split == GDN_SPLIT_LENGTH; }
 };
 
-/// The arguments of a forward call. B, T, N, H, Hq, K, V as in docs/Spec.md.
-struct Problem : Options {
-  Device device;
+/// The arrays of a call, or their gradients. B, T, N, H, Hq, K, V as in
+/// docs/Spec.md.
+struct Arrays {
   /// [B, T, Hq, K], the same, [B, T, H, V].
   Array q, k, v;
   /// [B, T, H], and a gate per key channel [B, T, H, K]; an absent gate is no
@@ -162,9 +183,49 @@ struct Problem : Options {
   /// Outputs: as v, and as the state. In a backward they are the gradients of
   /// these, and inputs.
   Array o, finalState;
-  /// What messages call the two.
-  const char *oName = "out", *finalStateName = "final_state";
+};
 
+/// The number of arrays, which are in the package's order.
+inline constexpr int kNumArrays = 0
+#define GDN_ARRAY(...) +1
+#include "Manifest.inc"
+    ;
+/// How many of these, the first ones, have gradients.
+inline constexpr int kNumGradients = manifest::Gradients;
+
+/// The arrays in this order.
+template <typename Arrays> auto arraysOf(Arrays &a) {
+  return std::array{
+#define GDN_ARRAY(field, ...) &a.field,
+#include "Manifest.inc"
+  };
+}
+
+/// What a call computes: outputs, these and what its gradients need, or
+/// gradients.
+enum class Kind : uint8_t { Forward, Saving, Backward };
+
+/// The arguments of a call.
+struct Problem : Options, Arrays {
+  Kind kind = Kind::Forward;
+  Device device;
+  /// Factor of the read-out.
+  double scale = 1.0;
+  /// Most threads to use, at least 1.
+  int threads = 1;
+  /// Tokens of the longest sequence if the caller knows them on the host, or 0.
+  int64_t maxSeqlen = 0;
+  /// What a forward on a GPU saves: what each token adds to the state, shaped
+  /// as v, and the states [S, H, V, K] before every HopperSavedTokens tokens of
+  /// a sequence, in the type of v. The state before token t of sequence n,
+  /// which begins at token b, has the number
+  /// floor(b / HopperSavedTokens) + n + (t - b) / HopperSavedTokens.
+  Array writes, states;
+  /// Of a backward the gradients to be written, each with the shape of its
+  /// input. On a CPU those that nobody wants are absent.
+  const Arrays *gradients = nullptr;
+
+  bool isOnCPU() const { return device.type == Device::CPU; }
   int64_t batches() const { return q.sizes[0]; }
   int64_t tokens() const { return q.sizes[1]; }
   int64_t keyHeads() const { return q.sizes[2]; }
@@ -178,36 +239,46 @@ struct Problem : Options {
   int64_t sequences() const {
     return cuSeqlens.isPresent() ? cuSeqlens.sizes[0] - 1 : batches();
   }
+  /// What messages call one of its arrays.
+  const char *nameOf(const Array &array) const;
 };
 
-/// Why a call is refused: the Python exception and its message. No error if
-/// `kind` is null.
+/// Why a call is refused, which is thrown: the Python exception and its
+/// message.
 struct Error {
-  const char *kind = nullptr;
+  const char *kind;
   std::string message;
-
-  explicit operator bool() const { return kind; }
 };
+
+/// Throws "<name>: expected <rule>, got <got>".
+[[noreturn]] void fail(const std::string &name, const std::string &rule,
+                       const std::string &got, const char *kind = "ValueError");
 
 /// Compares the arguments with the rules of the call. Overlaps are looked at
-/// where addresses are known, contents where these are the CPU's.
-Error check(const Problem &problem);
+/// where addresses are known, contents where these are the CPU's. Outputs may
+/// be absent.
+void check(const Problem &problem);
 
-/// The part of `check` that looks at no address: outputs may be absent.
-Error checkArguments(const Problem &problem);
+/// The part of `check` that looks at outputs: elements of these have memory
+/// apart from one another,
+void checkOutputs(const Problem &problem);
+/// and outputs of a forward have memory apart from one another and from inputs.
+void checkOverlaps(const Problem &problem);
 
-/// The part of `check` that looks at addresses: outputs have memory apart from
-/// other outputs and from the inputs.
-Error checkOverlaps(const Problem &problem);
+/// Refuses arrays with elements and no address, which a call cannot read.
+void checkMemory(const Problem &problem);
 
-/// Refuses an array with elements and no address, which a call cannot read.
-Error checkMemory(const char *name, const Array &array);
+/// Boundaries that lie on the host: they ascend from 0 to at most `tokens`.
+void checkBoundaries(const Array &boundaries, int64_t tokens);
+
+/// Rows of a pool of `count` states that lie on the host: of those from `first`
+/// on no two are equal. If others are refused, each is one of the pool, or -1,
+/// which engines write for none.
+void checkStateIndices(const Array &rows, int64_t first, int64_t count,
+                       bool refusesOthers = false);
 
 /// Whether this build has kernels for a device, and if not, why.
-Error checkDevice(Device device);
-
-/// The call as the cost model sees it.
-cost::Problem describe(const Problem &problem);
+void checkDevice(Device device);
 
 /// "cpu", "cuda:0".
 std::string nameOf(Device device);

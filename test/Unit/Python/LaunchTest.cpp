@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FakeDriver.h"
-#include "HopperCall.h"
+#include "Hopper.h"
 
 #include "gtest/gtest.h"
 
@@ -119,23 +119,23 @@ struct Call : ::testing::Test {
     plan.struct_size = sizeof(plan);
     plan.table = &noTable;
     plan.variant = &variant;
-    // o is the first result, behind the inputs of a call.
-    constexpr int8_t arrays = 0
-#define GDN_HOPPER_ARGUMENT(...) +1
-#include "Manifest.inc"
-        ;
-    constexpr int8_t firstResult = arrays - manifest::HopperResults;
+    const auto all = arraysOf<cpu::Arrays>(problem);
     int8_t place = 0;
-    for (int8_t array : {int8_t(0), int8_t(1), int8_t(2), firstResult})
-      plan.arguments[place++] = array;
+    for (cpu::Array *array : arrays())
+      plan.arguments[place++] = static_cast<int8_t>(
+          std::find(all.begin(), all.end(), array) - all.begin());
     std::fill(std::begin(plan.converted), std::end(plan.converted), -1);
+  }
+
+  std::array<cpu::Array *, 4> arrays() {
+    return {&problem.q, &problem.k, &problem.v, &problem.o};
   }
 
   void setTokens(int64_t tokens) {
     uint64_t offset = 0x1000;
-    for (cpu::Array *array : {&problem.q, &problem.k, &problem.v, &problem.o}) {
+    for (cpu::Array *array : arrays()) {
       array->data = fakeAddress(0, offset += 0x100000);
-      array->element = Element::BF16;
+      array->element = cpu::Element::BF16;
       array->rank = 4;
       array->sizes = {1, tokens, 2, 64};
       array->strides = {tokens * 128, 128, 64, 1};
@@ -158,26 +158,27 @@ static uint64_t bytesAsked = 0;
 static bool isGivenBack = false;
 
 /// An allocator as a caller's library brings it.
-static Error allocateForTest(int32_t device, void *, uint64_t bytes,
-                             std::unique_ptr<Workspace> &workspace) {
-  struct Given : Workspace {
-    ~Given() override { isGivenBack = true; }
-  };
+static Workspace allocateForTest(int32_t device, void *, uint64_t bytes) {
   bytesAsked = bytes;
   isGivenBack = false;
-  workspace = std::make_unique<Given>();
-  workspace->data = fakeAddress(device, 0x8000000);
-  return {};
+  return Workspace(fakeAddress(device, 0x8000000),
+                   [](void *) { isGivenBack = true; });
 }
 
-static Error runForward(const Problem &problem, const GdnCallPlan *plan,
-                        void *stream, Allocate allocate) {
-  return run(HopperCall(problem, Kind::Forward), plan, stream, allocate);
+/// What a forward throws; no kind if it does not.
+static cpu::Error runForward(const Problem &problem, const GdnCallPlan *plan,
+                             void *stream, const Allocate &allocate) {
+  try {
+    HopperCall(problem).run(plan, stream, allocate);
+    return {nullptr, {}};
+  } catch (const cpu::Error &error) {
+    return error;
+  }
 }
 
 TEST_F(Call, TheCallersAllocatorGivesTheWorkspace) {
-  Error error = runForward(problem, &plan, fakeStream(0), allocateForTest);
-  ASSERT_FALSE(error) << error.message;
+  cpu::Error error = runForward(problem, &plan, fakeStream(0), allocateForTest);
+  ASSERT_FALSE(error.kind) << error.message;
   EXPECT_EQ(bytesAsked, kBytes);
   EXPECT_TRUE(isGivenBack);
   EXPECT_EQ(fakeCount("cuLaunchKernelEx"), 2);
@@ -189,11 +190,10 @@ TEST_F(Call, TheCallersAllocatorGivesTheWorkspace) {
 }
 
 TEST_F(Call, AFailedAllocationLaunchesNothing) {
-  Error error =
-      runForward(problem, &plan, fakeStream(0),
-                 [](int32_t, void *, uint64_t, std::unique_ptr<Workspace> &) {
-                   return Error{"MemoryError", "none left"};
-                 });
+  cpu::Error error = runForward(problem, &plan, fakeStream(0),
+                                [](int32_t, void *, uint64_t) -> Workspace {
+                                  throw cpu::Error{"MemoryError", "none left"};
+                                });
   EXPECT_STREQ(error.kind, "MemoryError");
   EXPECT_EQ(fakeCount("cuLaunchKernelEx"), 0);
 }
@@ -201,8 +201,8 @@ TEST_F(Call, AFailedAllocationLaunchesNothing) {
 /// Without an allocator one piece of memory a stream serves all calls.
 TEST_F(Call, OwnMemoryIsKept) {
   auto launch = [&](void *stream) {
-    Error error = runForward(problem, &plan, stream, allocateOwn);
-    EXPECT_FALSE(error) << error.message;
+    cpu::Error error = runForward(problem, &plan, stream, allocateOwn);
+    EXPECT_FALSE(error.kind) << error.message;
     return readByLast();
   };
   void *piece = launch(fakeStream(0));
@@ -226,7 +226,7 @@ TEST_F(Call, OwnMemoryIsKept) {
 TEST_F(Call, OwnMemoryThatIsNotThere) {
   fakeFail("cuMemAlloc", 2);
   setTokens(100000);
-  Error error = runForward(problem, &plan, fakeStream(0), allocateOwn);
+  cpu::Error error = runForward(problem, &plan, fakeStream(0), allocateOwn);
   EXPECT_STREQ(error.kind, "MemoryError");
   EXPECT_NE(error.message.find("bytes of workspace on cuda:0, got: "),
             std::string::npos)
@@ -238,8 +238,9 @@ TEST_F(Call, OwnMemoryThatIsNotThere) {
 TEST_F(Call, DevicesBeyondTheRuntimesAreRefused) {
   for (int32_t device : {64, 128, -1, -64}) {
     problem.device.index = device;
-    Error error = runForward(problem, &plan, fakeStream(0), allocateForTest);
-    EXPECT_TRUE(error) << device;
+    cpu::Error error =
+        runForward(problem, &plan, fakeStream(0), allocateForTest);
+    EXPECT_TRUE(error.kind) << device;
   }
 }
 
