@@ -8,7 +8,10 @@
 
 #include "gdn/Conversion/Passes.h"
 
+#include "Convert.h"
 #include "Launch.h"
+
+#include "gdn/Dialect/Warp/IR/Warp.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -221,8 +224,12 @@ void ConvertGDNToTile::runOnOperation() {
       if (failed(verifyNotes(function)))
         return signalPassFailure();
   SymbolTableCollection symbols;
-  for (Operation *op : ops)
-    if (std::optional<Stage> stage = readStage(op))
+  for (Operation *op : ops) {
+    if (auto conversion = dyn_cast<ConvertOp>(op))
+      replaceByLaunch(conversion, getOperation(),
+                      symbols.getSymbolTable(getOperation()));
+    else if (std::optional<Stage> stage = readStage(op))
       if (failed(convert(*stage, *operandType, symbols)))
         return signalPassFailure();
+  }
 }

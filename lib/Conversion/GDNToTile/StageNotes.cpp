@@ -112,7 +112,7 @@ LogicalResult gdn::readNotes(Stage &stage) {
 
 /// Whether programs know what functions say of what `op` takes and makes.
 static bool isStageOrLaunch(Operation *op) {
-  return isa<tile::LaunchOp>(op) || readStage(op);
+  return isa<tile::LaunchOp, ConvertOp>(op) || readStage(op);
 }
 
 /// The uses of `tensor`, directly or through casts.

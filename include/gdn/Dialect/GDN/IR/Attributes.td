@@ -55,4 +55,21 @@ def GDN_StateLayout : GDN_Enum<"StateLayout",
   I32EnumAttrCase<"VK", 1, "vk">]>;
 def GDN_StateLayoutAttr : GDN_EnumAttr<GDN_StateLayout, "state_layout">;
 
+def GDN_ConversionKind : GDN_Enum<"ConversionKind", "What a conversion makes of an array", [
+  // The same elements, channels side by side.
+  I32EnumAttrCase<"Copy", 0, "copy">,
+  // The same of an array [B, H, C, T], whose tokens lie side by side.
+  I32EnumAttrCase<"Transpose", 1, "transpose">,
+  // factor x, in another type or with other extents.
+  I32EnumAttrCase<"Cast", 2, "cast">,
+  // factor everywhere.
+  I32EnumAttrCase<"Fill", 3, "fill">,
+  // log x.
+  I32EnumAttrCase<"LinearToLog", 4, "linear_to_log">,
+  // -exp(a_log) softplus(x + dt_bias).
+  I32EnumAttrCase<"SoftplusToLog", 5, "softplus_to_log">,
+  // factor sigmoid(x).
+  I32EnumAttrCase<"LogitToValue", 6, "logit_to_value">]>;
+def GDN_ConversionKindAttr : EnumAttr<GDN_Dialect, GDN_ConversionKind, "conversion">;
+
 #endif // GDN_DIALECT_GDN_IR_ATTRIBUTES_TD

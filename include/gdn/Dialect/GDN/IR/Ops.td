@@ -344,6 +344,7 @@ def GDN_ChunkGatedDeltaRuleBwdOp : GDN_RuleOp<"chunk_gated_delta_rule_bwd"> {
 include "gdn/Dialect/GDN/IR/StageOps.td"
 include "gdn/Dialect/GDN/IR/SegmentOps.td"
 include "gdn/Dialect/GDN/IR/GradientOps.td"
+include "gdn/Dialect/GDN/IR/ConversionOps.td"
 include "gdn/Dialect/GDN/IR/EntryOps.td"
 
 #endif // GDN_DIALECT_GDN_IR_OPS_TD
