@@ -13,7 +13,7 @@ from typing import Any
 
 import gdn
 
-from . import _cuda, _library
+from . import _library
 
 #: Largest relative error of the self-test, by type: docs/Testing.md.
 _TOLERANCES = {"float32": 1e-5, "float16": 6e-3, "bfloat16": 6e-3}
@@ -21,13 +21,11 @@ _TOLERANCES = {"float32": 1e-5, "float16": 6e-3, "bfloat16": 6e-3}
 
 def _rows() -> list[tuple[str, str]]:
     library = json.loads(_library.load().kernels())
-    devices, reason = _cuda.devices()
-    gpus = [f"cuda:{d.ordinal} {d.name}, compute capability {d.compute_capability / 10}" for d in devices]
     return [
         ("gdn", gdn.__version__),
         ("library", str(_library.path())),
         ("cpu", library["isa"]),
-        ("gpu", "; ".join(gpus) or f"none: {reason}"),
+        ("gpu", _library.load().gpus()),
         ("kernels", f"{len(library['kernels'])} for CPUs, {len(library['gpu_kernels'])} for GPUs"),
         ("of gradients", f"{len(library['backward_kernels'])} for CPUs"),
     ]
@@ -54,21 +52,17 @@ def _test(function: str, device: str, dtype: str, channels: int) -> tuple[float,
 
     from . import _bench
 
-    random = numpy.random.default_rng(0)
-    q, k, v = (random.standard_normal((1, 96, 2, channels), "float32") for _ in range(3))
-    q, k = (x / numpy.linalg.norm(x, axis=-1, keepdims=True) for x in (q, k))
-    g, beta = -random.random((1, 96, 2), "float32"), random.random((1, 96, 2), "float32")
-    if device == "cuda":
-        arguments = _bench.to_gpu([q, k, v, g, beta], dtype)
-        inputs = [x.float().cpu().numpy() for x in arguments]
-    else:
-        arguments = inputs = [x.astype(dtype) for x in (q, k, v)] + [g, beta]
+    arrays = _bench.make_inputs(1, 96, 2, 2, channels)
+    arguments = _bench.to_gpu(arrays, dtype) if device == "cuda" else _bench.cast(arrays, dtype)
+
+    def read(x: Any) -> Any:
+        return x.float().cpu().numpy() if device == "cuda" else x
+
     start = time.perf_counter()
     o, _ = getattr(gdn, function)(*arguments[:4], beta=arguments[4])
-    if device == "cuda":
-        o = o.float().cpu().numpy()
+    o = read(o)
     seconds = time.perf_counter() - start
-    expected = _reference(*inputs)
+    expected = _reference(*map(read, arguments))
     return float(numpy.sqrt(numpy.mean((o - expected) ** 2) / numpy.mean(expected**2))), seconds
 
 

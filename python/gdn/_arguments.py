@@ -8,7 +8,7 @@ import contextlib
 import itertools
 import numbers
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from . import _library
@@ -47,10 +47,6 @@ class Call(NamedTuple):
         """The tensors, in the library's order."""
         return self[: len(TENSORS)]
 
-    def with_tensors(self, tensors: Iterable[Any]) -> Call:
-        """The call with other tensors."""
-        return Call(*tensors, *self[len(TENSORS) :])
-
 
 #: The names of the tensors of a call, in the library's order.
 TENSORS = tuple(_library.MANIFEST["arguments"])
@@ -88,6 +84,13 @@ def number(name: str, value: Any) -> float:
         return float(value)
     except OverflowError as error:
         raise ValueError(f"{name}: expected a finite number, got one beyond the range of a float") from error
+
+
+def _integer(name: str, value: Any, others: str = "") -> int:
+    """An argument that is to be an integer; `others` are the words for what else it may be."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name}: expected an integer{others}, got {type(value).__name__}")
+    return int(value)
 
 
 def _gate_domain(name: str | None, raw: bool) -> int:
@@ -168,11 +171,9 @@ _CHUNK_TOKENS = _library.MANIFEST["hopper"]["chunk_tokens"]
 def split_of(context_parallel: Any, segment_length: Any) -> int:
     """What a call says about segments, as options."""
     if segment_length is not None:
-        if isinstance(segment_length, bool) or not isinstance(segment_length, numbers.Integral):
-            raise TypeError(f"segment_length: expected an integer or None, got {type(segment_length).__name__}")
+        length = _integer("segment_length", segment_length, " or None")
         if context_parallel is not None and context_parallel is not True:
             raise ValueError(f"segment_length: expected None with context_parallel={context_parallel!r}")
-        length = int(segment_length)
         if not 0 < length <= _library.MOST_SPLIT_BY or length % _CHUNK_TOKENS:
             raise ValueError(
                 f"segment_length: expected a multiple of {_CHUNK_TOKENS} of at most 2^32 - 1, got {segment_length}"
@@ -180,11 +181,7 @@ def split_of(context_parallel: Any, segment_length: Any) -> int:
         return _library.pack_segment_length(length)
     if context_parallel is None or context_parallel is True:
         return 0
-    if not isinstance(context_parallel, numbers.Integral):
-        raise TypeError(
-            f"context_parallel: expected an integer, a boolean or None, got {type(context_parallel).__name__}"
-        )
-    count = int(context_parallel)
+    count = 0 if context_parallel is False else _integer("context_parallel", context_parallel, ", a boolean or None")
     if not 0 <= count <= _library.MOST_SPLIT_BY:
         raise ValueError(f"context_parallel: expected 0 to 2^32 - 1 segments, got {context_parallel}")
     return _library.NO_SEGMENTS if count < 2 else _library.pack_segments(count)
@@ -192,9 +189,7 @@ def split_of(context_parallel: Any, segment_length: Any) -> int:
 
 def pool_of(state_indices: Any, first_state: Any, output_final_state: Any, final_state: Any) -> int:
     """What a call says about a pool of states, as options."""
-    if isinstance(first_state, bool) or not isinstance(first_state, numbers.Integral):
-        raise TypeError(f"first_state: expected an integer, got {type(first_state).__name__}")
-    first = int(first_state)
+    first = _integer("first_state", first_state)
     if not 0 <= first <= _library.MOST_FIRST_STATE:
         raise ValueError(f"first_state: expected 0 to {_library.MOST_FIRST_STATE}, got {first_state}")
     if state_indices is None:
@@ -263,13 +258,11 @@ _MOST_TOKENS = 2**63 - 1
 def longest_sequence(max_seqlen: Any, cu_seqlens_cpu: Any, chunk_indices: Any) -> int:
     """The longest sequence's tokens as the hints tell them, 0 if they do not. They change no result, but may still
     be mistaken for others."""
-    if max_seqlen is not None and (isinstance(max_seqlen, bool) or not isinstance(max_seqlen, numbers.Integral)):
-        raise TypeError(f"max_seqlen: expected an integer or None, got {type(max_seqlen).__name__}")
+    longest = None if max_seqlen is None else _integer("max_seqlen", max_seqlen, " or None")
     for name, value in (("cu_seqlens_cpu", cu_seqlens_cpu), ("chunk_indices", chunk_indices)):
         if value is not None:
             shape_of(name, value)
-    if max_seqlen is not None:
-        longest = int(max_seqlen)
+    if longest is not None:
         if longest > _MOST_TOKENS:
             raise ValueError(f"max_seqlen: expected at most 2^63 - 1, got {max_seqlen}")
         return max(longest, 0)

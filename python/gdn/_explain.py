@@ -9,111 +9,87 @@ import json
 import re
 import struct
 import sys
-from typing import Any
+import textwrap
+import typing
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, TypeVar
 
 from . import _library
 from ._api import BUILDERS
 from ._arguments import TENSORS, Call
-from ._explain_backward import Backward, ask_backward
 
-#: DLPack's code and bits of the types that arrays have.
-_TYPES = {
-    "bfloat16": (4, 16),
-    "float16": (2, 16),
-    "float32": (2, 32),
-    "float64": (2, 64),
-    "int8": (0, 8),
-    "int16": (0, 16),
-    "int32": (0, 32),
-    "int64": (0, 64),
-    "uint8": (1, 8),
-    "bool": (6, 8),
-    "complex64": (5, 64),
-    "complex128": (5, 128),
-}
-_OPAQUE = (3, 8)
-_DEVICES = {"cpu": 1, "cuda": 2}
-_MAX_RANK = 4
-#: An array for the library: rank, type, device, its number, and address; extents and strides.
-_ARRAY = struct.Struct(f"={5 + 2 * _MAX_RANK}q")
+T = TypeVar("T")
 
 
+def _documented(record: type[T]) -> type[T]:
+    """Adds what stands beside the fields of a record to its page."""
+    lines = [f"{record.__doc__}\n\n    Attributes:"]
+    for name, hint in typing.get_type_hints(record, include_extras=True).items():
+        text = f"{name}: {hint.__metadata__[0]}."
+        lines.append(textwrap.fill(text, 120, initial_indent=" " * 8, subsequent_indent=" " * 12))
+    record.__doc__ = "\n".join([*lines, "    "])
+    return record
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms"
+
+
+@_documented
 @dataclasses.dataclass(frozen=True)
 class Copy:
-    """A copy of inputs that no kernel on a GPU reads in place; views of one buffer have one together.
+    """A copy of inputs that no kernel on a GPU reads in place; views of one buffer have one together."""
 
-    Attributes:
-        inputs: the names of the arguments.
-        transposed: whether tokens lie side by side in them, as in [B, C, T].
-        bytes: bytes that are read and written.
-        seconds: predicted time.
-    """
-
-    inputs: tuple[str, ...]
-    transposed: bool
-    bytes: float
-    seconds: float
+    inputs: Annotated[tuple[str, ...], "the names of the arguments"]
+    transposed: Annotated[bool, "whether tokens lie side by side in them, as in [B, C, T]"]
+    bytes: Annotated[float, "bytes that are read and written"]
+    seconds: Annotated[float, "predicted time"]
 
     def __str__(self) -> str:
         how = "transposed" if self.transposed else "copied"
         return f"{', '.join(self.inputs)} {how}: {self.bytes:.4g} bytes, {self.seconds * 1e6:.3g} us"
 
 
+@_documented
 @dataclasses.dataclass(frozen=True)
 class Conversion:
-    """What is converted before a kernel on a GPU or behind it, as no kernel takes the call as it is.
+    """What is converted before a kernel on a GPU or behind it, as no kernel takes the call as it is."""
 
-    Attributes:
-        what: the arguments, and what becomes of them.
-        bytes: bytes that are read and written.
-        launches: kernels that do it.
-        seconds: predicted time.
-    """
-
-    what: str
-    bytes: float
-    launches: int
-    seconds: float
+    what: Annotated[str, "the arguments, and what becomes of them"]
+    bytes: Annotated[float, "bytes that are read and written"]
+    launches: Annotated[int, "kernels that do it"]
+    seconds: Annotated[float, "predicted time"]
 
     def __str__(self) -> str:
         return f"{self.what}: {self.bytes:.4g} bytes, {self.launches} launches, {self.seconds * 1e6:.3g} us"
 
 
+@_documented
 @dataclasses.dataclass(frozen=True)
 class Split:
-    """The segments that sequences are cut into on a GPU, or would best be cut into.
+    """The segments that sequences are cut into on a GPU, or would best be cut into. The predicted times of its kernels are
+    with gates of which a quarter of the heads does not decay."""
 
-    Attributes:
-        splits: whether they are cut.
-        forced: whether the caller has decided it.
-        length: tokens of a segment.
-        longer_length: those of a segment of a sequence where no head, or half of them or more, keep a state over
-            `length` tokens, by a sample of the gates on the device; 0 where all sequences are cut alike.
-        parts: parts of a segment, of one length, for which its maps are made.
-        late: whether segments that start on their own are launched when the maps are done, and not beside them.
-        longest: segments of the longest sequence.
-        segments: segments of all sequences that are not empty.
-        schedule: of the kernel of chunks.
-        map_seconds, scan_seconds, forward_seconds: predicted times of the kernels before the scan over segments, of
-            the scan, and of the kernel of chunks, with gates of which a quarter of the heads does not decay.
-        slow_gate_seconds: what the call takes more if all heads decay slowly.
-        whole_seconds: predicted time without segments.
-    """
-
-    splits: bool
-    forced: bool
-    length: int
-    longer_length: int
-    parts: int
-    late: bool
-    longest: int
-    segments: int
-    schedule: str
-    map_seconds: float
-    scan_seconds: float
-    forward_seconds: float
-    slow_gate_seconds: float
-    whole_seconds: float
+    splits: Annotated[bool, "whether they are cut"]
+    forced: Annotated[bool, "whether the caller has decided it"]
+    length: Annotated[int, "tokens of a segment"]
+    longer_length: Annotated[
+        int,
+        "those of a segment of a sequence where no head, or half of them or more, keep a state over `length` tokens, by a "
+        "sample of the gates on the device; 0 where all sequences are cut alike",
+    ]
+    parts: Annotated[int, "parts of a segment, of one length, for which its maps are made"]
+    late: Annotated[
+        bool, "whether segments that start on their own are launched when the maps are done, and not beside them"
+    ]
+    longest: Annotated[int, "segments of the longest sequence"]
+    segments: Annotated[int, "segments of all sequences that are not empty"]
+    schedule: Annotated[str, "of the kernel of chunks"]
+    map_seconds: Annotated[float, "predicted time of the kernels before the scan over segments"]
+    scan_seconds: Annotated[float, "predicted time of the scan"]
+    forward_seconds: Annotated[float, "predicted time of the kernel of chunks"]
+    slow_gate_seconds: Annotated[float, "what the call takes more if all heads decay slowly"]
+    whole_seconds: Annotated[float, "predicted time without segments"]
 
     @property
     def seconds(self) -> float:
@@ -122,115 +98,113 @@ class Split:
 
     def __str__(self) -> str:
         parts = (("maps", self.map_seconds), ("scan", self.scan_seconds), ("chunks", self.forward_seconds))
-        times = ", ".join(f"{name} {seconds * 1e3:.3g} ms" for name, seconds in parts)
+        times = ", ".join(f"{name} {_milliseconds(seconds)}" for name, seconds in parts)
         cut = f" in {self.parts} parts" if self.parts > 1 else ""
         longer = f" (or {self.longer_length}, by their gates)" if self.longer_length else ""
         return (
             f"{self.segments} of {self.length} tokens{longer}{cut}, {self.longest} of them in the longest sequence: "
-            f"{self.seconds * 1e3:.3g} ms predicted ({times}; {self.slow_gate_seconds * 1e3:+.2g} ms if all "
-            f"heads decay slowly), {self.whole_seconds * 1e3:.3g} ms without"
+            f"{_milliseconds(self.seconds)} predicted ({times}; {self.slow_gate_seconds * 1e3:+.2g} ms if all "
+            f"heads decay slowly), {_milliseconds(self.whole_seconds)} without"
         )
 
 
+@_documented
 @dataclasses.dataclass(frozen=True)
-class KernelChoice:
-    """What a call runs and what that costs; `print` it for a table.
+class Backward:
+    """What computes the gradients of a call on a GPU."""
 
-    Attributes:
-        function: the function asked about.
-        device: where it runs.
-        kernel: the compiled kernel's name.
-        algorithm: "chunk" or "recurrent" (token by token).
-        isa: the CPU level that the kernel was compiled for.
-        chunk_size: tokens of a chunk, 1 token by token.
-        items: sequences times value heads, the work that threads share out.
-        threads: threads that work on them; 0 on a GPU.
-        schedule: "items" on a CPU; on a GPU "cta_per_head" (a block, CTA, a head) or "cta_per_v_tile" (a CTA for each
-            half of its value channels).
-        ctas: CTAs of the launch; 0 on a CPU.
-        padded: whether heads are copied to `kernel_channels` channels.
-        kernel_channels: channels of a head in the kernel.
-        flop: floating-point operations, products of 64-token chunks as all libraries count them.
-        bytes: bytes of all arrays, read or written once.
-        workspace_bytes: memory that the call takes while it runs.
-        seconds: predicted time.
-        floor_seconds: on a GPU, the least time that its arithmetic or its memory takes; 0 on a CPU.
-        longest: on a GPU, tokens of the longest sequence, as the choice takes it; 0 on a CPU.
-        knows_longest: whether that is known, or guessed for want of `max_seqlen` or `cu_seqlens_cpu`.
-        alternatives: other ways, each with the reason why it lost.
-        copies: on a GPU, the copies of inputs that are not read in place.
-        conversions: on a GPU, what is converted because no kernel has the call's form, or its scale.
-        split: on a GPU, the segments that sequences are cut into, or those that lost; None where there are none.
-        backward: on a GPU, what computes the gradients; None if no input requires one.
-    """
-
-    function: str
-    device: str
-    kernel: str
-    algorithm: str
-    isa: str
-    chunk_size: int
-    items: int
-    threads: int
-    schedule: str
-    ctas: int
-    padded: bool
-    kernel_channels: int
-    flop: float
-    bytes: float
-    workspace_bytes: int
-    seconds: float
-    floor_seconds: float
-    longest: int
-    knows_longest: bool
-    alternatives: tuple[tuple[str, str], ...]
-    copies: tuple[Copy, ...]
-    conversions: tuple[Conversion, ...]
-    split: Split | None
-    backward: Backward | None
-
-    def _schedule(self) -> str:
-        items = f"{self.items} items (sequence x value head)"
-        if self.threads:
-            return f"{items} on {self.threads} threads"
-        if self.split is not None and self.split.splits:
-            return f"{items} in segments, {self.schedule}"
-        return f"{items} in {self.ctas} CTAs, {self.schedule}"
-
-    def _copy_rows(self) -> list[tuple[str, str]]:
-        if self.copies:
-            return [("copies", str(copy)) for copy in self.copies]
-        return [("copies", f"to {self.kernel_channels} channels a head" if self.padded else "none")]
-
-    def _gpu_rows(self) -> list[tuple[str, str]]:
-        if self.threads:
-            return []
-        rows = [("converted", str(conversion)) for conversion in self.conversions]
-        if self.backward is not None:
-            rows.append(("backward", str(self.backward)))
-        if self.split is not None:
-            rows.append(("segments" if self.split.splits else "not segments", str(self.split)))
-        if self.seconds:
-            share = f"{100 * self.floor_seconds / self.seconds:.0f} % of the prediction"
-            rows.append(("floor", f"{self.floor_seconds * 1e3:.3g} ms, {share}"))
-        if not self.knows_longest:
-            hint = "max_seqlen or cu_seqlens_cpu say it"
-            rows.append(("guessed", f"a longest sequence of {self.longest} tokens ({hint})"))
-        return rows
+    kernel: Annotated[str, "the compiled function's name"]
+    launches: Annotated[int, "its kernels; operations of torch around them are not counted"]
+    segment_tokens: Annotated[int, "tokens of the segments that sequences are cut into; 0 where they are not"]
+    forward_segment_tokens: Annotated[int, 'those of the forward, if it saves "states"; else 0']
+    workspace_bytes: Annotated[int, "memory that it takes while it runs, besides gradients"]
+    saved_bytes: Annotated[int, "memory that the forward keeps for it"]
+    saves: Annotated[
+        str,
+        'what that is: "inputs", those of the call and nothing else, or "states", what tokens write in the place of v, and '
+        "a state every 128 tokens, too",
+    ] = "inputs"
+    why_inputs: Annotated[
+        str | None, 'why a call that asks for "states" saves its inputs; None where it does not'
+    ] = None
 
     def __str__(self) -> str:
-        rows = [
-            ("kernel", f"{self.kernel} ({self.algorithm}, {self.isa})"),
-            ("schedule", self._schedule()),
-            ("chunk", f"{self.chunk_size} tokens"),
-            *self._copy_rows(),
-            ("FLOP", f"{self.flop:.4g}"),
-            ("bytes", f"{self.bytes:.4g}"),
-            ("workspace", f"{self.workspace_bytes} bytes"),
-            ("predicted", f"{self.seconds * 1e3:.3g} ms"),
-            *self._gpu_rows(),
-            *((f"not {name}", reason) for name, reason in self.alternatives),
-        ]
+        cut = f"segments of {self.segment_tokens} tokens, " if self.segment_tokens else ""
+        return (
+            f"{self.kernel}: {self.launches} kernels, {cut}{self.workspace_bytes} bytes of workspace, "
+            f"{self.saved_bytes} bytes saved ({self.saves}{f', for {self.why_inputs}' if self.why_inputs else ''})"
+        )
+
+
+@_documented
+@dataclasses.dataclass(frozen=True)
+class KernelChoice:
+    """What a call runs and what that costs; `print` it for a table."""
+
+    function: Annotated[str, "the function asked about"]
+    device: Annotated[str, "where it runs"]
+    kernel: Annotated[str, "the compiled kernel's name"]
+    algorithm: Annotated[str, '"chunk" or "recurrent" (token by token)']
+    isa: Annotated[str, "the CPU level that the kernel was compiled for"]
+    chunk_size: Annotated[int, "tokens of a chunk, 1 token by token"]
+    items: Annotated[int, "sequences times value heads, the work that threads share out"]
+    threads: Annotated[int, "threads that work on them; 0 on a GPU"]
+    schedule: Annotated[
+        str,
+        '"items" on a CPU; on a GPU "cta_per_head" (a block, CTA, a head) or "cta_per_v_tile" (a CTA for each half of its '
+        "value channels)",
+    ]
+    ctas: Annotated[int, "CTAs of the launch; 0 on a CPU"]
+    padded: Annotated[bool, "whether heads are copied to `kernel_channels` channels"]
+    kernel_channels: Annotated[int, "channels of a head in the kernel"]
+    flop: Annotated[float, "floating-point operations, products of 64-token chunks as all libraries count them"]
+    bytes: Annotated[float, "bytes of all arrays, read or written once"]
+    workspace_bytes: Annotated[int, "memory that the call takes while it runs"]
+    seconds: Annotated[float, "predicted time"]
+    floor_seconds: Annotated[float, "on a GPU, the least time that its arithmetic or its memory takes; 0 on a CPU"]
+    longest: Annotated[int, "on a GPU, tokens of the longest sequence, as the choice takes it; 0 on a CPU"]
+    knows_longest: Annotated[bool, "whether that is known, or guessed for want of `max_seqlen` or `cu_seqlens_cpu`"]
+    alternatives: Annotated[tuple[tuple[str, str], ...], "other ways, each with the reason why it lost"]
+    copies: Annotated[tuple[Copy, ...], "on a GPU, the copies of inputs that are not read in place"]
+    conversions: Annotated[
+        tuple[Conversion, ...], "on a GPU, what is converted because no kernel has the call's form, or its scale"
+    ]
+    split: Annotated[
+        Split | None,
+        "on a GPU, the segments that sequences are cut into, or those that lost; None where there are none",
+    ]
+    backward: Annotated[
+        Backward | None, "on a GPU, what computes the gradients; None if no input requires one"
+    ]
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        """What the table says, line by line."""
+        splits = self.split is not None and self.split.splits
+        where = "in segments" if splits else f"in {self.ctas} CTAs"
+        where = f"on {self.threads} threads" if self.threads else f"{where}, {self.schedule}"
+        padding = f"to {self.kernel_channels} channels a head" if self.padded else "none"
+        yield "kernel", f"{self.kernel} ({self.algorithm}, {self.isa})"
+        yield "schedule", f"{self.items} items (sequence x value head) {where}"
+        yield "chunk", f"{self.chunk_size} tokens"
+        yield from (("copies", str(copy)) for copy in self.copies or (padding,))
+        yield "FLOP", f"{self.flop:.4g}"
+        yield "bytes", f"{self.bytes:.4g}"
+        yield "workspace", f"{self.workspace_bytes} bytes"
+        yield "predicted", _milliseconds(self.seconds)
+        yield from (("converted", str(conversion)) for conversion in self.conversions)
+        if self.backward is not None:
+            yield "backward", str(self.backward)
+        if self.split is not None:
+            yield "segments" if splits else "not segments", str(self.split)
+        if self.seconds and not self.threads:
+            share = f"{100 * self.floor_seconds / self.seconds:.0f} % of the prediction"
+            yield "floor", f"{_milliseconds(self.floor_seconds)}, {share}"
+        if not self.knows_longest:
+            yield "guessed", f"a longest sequence of {self.longest} tokens (max_seqlen or cu_seqlens_cpu say it)"
+        yield from ((f"not {name}", reason) for name, reason in self.alternatives)
+
+    def __str__(self) -> str:
+        rows = list(self._rows())
         width = max(len(name) for name, _ in rows)
         lines = [f"{self.function} on {self.device}"]
         return "\n".join(lines + [f"  {name:<{width}}  {text}" for name, text in rows])
@@ -249,6 +223,12 @@ class Support:
 
 #: Type, extents, strides in elements, device and address of a tensor.
 _Described = tuple[str, Any, Any, str, int]
+#: DLPack's codes of the kinds of types that arrays have, and the code and bits of others.
+_CODES, _OPAQUE = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "complex": 5, "bool": 6}, (3, 8)
+_DEVICES = {"cpu": 1, "cuda": 2}
+_MAX_RANK = 4
+#: An array for the library: rank, type, device, its number, and address; extents and strides.
+_ARRAY = struct.Struct(f"={5 + 2 * _MAX_RANK}q")
 
 
 def _pack(described: _Described | None, device: str) -> bytes:
@@ -256,74 +236,106 @@ def _pack(described: _Described | None, device: str) -> bytes:
     if described is None:
         return _ARRAY.pack(-1, *(0,) * (4 + 2 * _MAX_RANK))
     dtype, shape, strides, place, address = described
-    code, bits = _TYPES.get(dtype, _OPAQUE)
+    kind = re.fullmatch("([a-z]+)([0-9]*)", dtype)
+    code, bits = (_CODES[kind[1]], int(kind[2] or 8)) if kind and kind[1] in _CODES else _OPAQUE
     # Tensors without data go where the call would run.
-    kind, _, index = (device if place == "meta" else place).partition(":")
+    name, _, index = (device if place == "meta" else place).partition(":")
     extents, steps = ((*numbers, *(0,) * _MAX_RANK)[:_MAX_RANK] for numbers in (shape, strides))
     return _ARRAY.pack(
-        len(shape), code << 8 | bits, _DEVICES.get(kind, 0), int(index or 0), address, *extents, *steps
+        len(shape), code << 8 | bits, _DEVICES.get(name, 0), int(index or 0), address, *extents, *steps
     )
 
 
-def _place(place: str, device: str | None) -> str:
-    """Where a call runs whose q is on `place`."""
-    where = (device or "cpu") if place == "meta" else place
-    # The library takes numbers of 32 bits.
-    if not re.fullmatch("(cpu|cuda)(:[0-9]{1,9})?", where):
-        raise ValueError(f"device: expected 'cpu' or 'cuda', got {where!r}")
-    return where
-
-
-def _describe_arrays(call: Call) -> tuple[Call, str, list[_Described | None], int]:
-    """The call, where it runs, its arrays, and the threads that it may use."""
-    from . import _arrays
-
-    call = _arrays.without_mixed_types(call)
-    described = [None if value is None else _arrays.describe(name, value) for name, value in zip(TENSORS, call)]
-    return call, "cpu", described, _arrays.num_threads()
-
-
-def _describe_tensors(call: Call, device: str | None) -> tuple[Call, str, list[_Described | None], int]:
-    """The same of torch tensors; on a GPU with the outputs."""
-    import torch
-
-    from . import _torch, _torch_backward, _torch_checks, _torch_mixed
-
-    _torch_checks.check_kinds(call.tensors)
-    where = _place(str(call.q.device), device)
-    writes = call.out is not None or call.final_state is not None
-    kind = where.split(":")[0]
-    has_pool = call.state_indices is not None
-    reason = _torch_checks.no_backward(kind, *call[:4], call.options, writes=writes, has_pool=has_pool)
-    if _torch_checks.refuse_derivatives(zip(TENSORS, call), reason):
-        call = call._replace(options=_torch_backward.trained(call.options, kind))
-    call = _torch_mixed.without_mixed_types(call)
-    if where.startswith("cuda"):
-        call = _torch.with_outputs(call)
-    described = [None if tensor is None else _torch.describe(tensor) for tensor in call.tensors]
-    return call, where, described, torch.get_num_threads()
-
-
-def _ask(call: Call, where: str, described: list[_Described | None], threads: int) -> dict[str, Any]:
-    """What the library says of a call."""
-    blob = b"".join(_pack(tensor, where) for tensor in described)
-    facts: dict[str, Any] = json.loads(
-        _library.load().explain(blob, call.scale, call.options, threads, call.max_seqlen)
-    )
+def _ask(function: Any, described: Iterable[_Described | None], where: str, *words: Any) -> dict[str, Any]:
+    """What a function of the library says of the call of these arrays."""
+    facts: dict[str, Any] = json.loads(function(b"".join(_pack(tensor, where) for tensor in described), *words))
     return facts
 
 
 def _alternatives(facts: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     if "alternatives" in facts:
         return tuple((name, f"{name}: {reason}") for name, reason in facts["alternatives"])
-    chunk, recurrent = facts["chunk_seconds"] * 1e3, facts["recurrent_seconds"] * 1e3
+    chunk, recurrent = (_milliseconds(facts[f"{name}_seconds"]) for name in ("chunk", "recurrent"))
     if facts["fixed_kernels"]:
         return (("recurrent", "segment_length: no length of a sequence chooses the kernels"),)
     if facts["algorithm"] == "chunk":
-        return (("recurrent", f"token by token: {recurrent:.3g} ms predicted, chunks {chunk:.3g} ms (one thread)"),)
+        return (("recurrent", f"token by token: {recurrent} predicted, chunks {chunk} (one thread)"),)
     if facts["forced_recurrent"]:
-        return (("chunk", f"the function computes token by token (chunks: {chunk:.3g} ms, one thread)"),)
-    return (("chunk", f"chunks: {chunk:.3g} ms predicted, token by token {recurrent:.3g} ms (one thread)"),)
+        return (("chunk", f"the function computes token by token (chunks: {chunk}, one thread)"),)
+    return (("chunk", f"chunks: {chunk} predicted, token by token {recurrent} (one thread)"),)
+
+
+def _facts_of_forward(call: Call, described: Iterable[_Described | None], where: str, threads: int) -> dict[str, Any]:
+    """What the library says of a call."""
+    words = (call.scale, call.options, threads, call.max_seqlen)
+    facts = _ask(_library.load().explain, described, where, *words)
+    return {**facts, "alternatives": _alternatives(facts)}
+
+
+def _facts_of_arrays(call: Call) -> dict[str, Any]:
+    """The same of a call of arrays."""
+    from . import _arrays
+
+    call = _arrays.without_mixed_types(call)
+    described = [None if value is None else _arrays.describe(name, value) for name, value in zip(TENSORS, call)]
+    return _facts_of_forward(call, described, "cpu", _arrays.num_threads())
+
+
+def _facts_of_tensors(given: Call, device: str | None) -> dict[str, Any]:
+    """The same of torch tensors; on a GPU with the outputs, and with what computes the gradients."""
+    import torch
+
+    from . import _torch, _torch_backward, _torch_checks, _torch_sharded
+
+    call = given = _torch_sharded.explained(given)
+    _torch_checks.check_kinds(call)
+    place = str(call.q.device)
+    where = (device or "cpu") if place == "meta" else place
+    # The library takes numbers of 32 bits.
+    if not re.fullmatch("(cpu|cuda)(:[0-9]{1,9})?", where):
+        raise ValueError(f"device: expected 'cpu' or 'cuda', got {where!r}")
+    kind = where.split(":")[0]
+    if _torch_checks.refuse_call(call, kind, writes=call.out is not None or call.final_state is not None):
+        call = call._replace(options=_torch_backward.trained(call.options, kind))
+    call = _torch.without_mixed_types(call)
+    if kind == "cuda":
+        call = _torch.with_outputs(call)
+    facts = _facts_of_forward(call, map(_torch.describe, call.tensors), where, torch.get_num_threads())
+    return {**facts, **_facts_of_gradients(given, where)}
+
+
+def _facts_of_gradients(call: Call, where: str) -> dict[str, Any]:
+    """What computes the gradients of a call on a GPU, if an input requires one, and what is then different of the forward."""
+    import torch
+
+    from . import _torch, _torch_backward_gpu, _torch_saved
+
+    given = call[:9]
+    wants = torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in given)
+    if not wants or not where.startswith("cuda") or _torch_backward_gpu.why_not(call.q, call.k, call.v):
+        return {}
+    form = _torch_backward_gpu.form_of(call.q, call.v, call.g, call.beta, call.options)
+    options = _torch_backward_gpu.kernel_options(form, call.options, call.g)
+    asks, reason = bool(call.options & _library.SAVES_STATES), None
+    if asks:
+        reason = _torch_saved.why_inputs(call, call.scale, call.options, int(where.partition(":")[2] or 0))
+    saved = sum(x.numel() * x.element_size() for x in given if x is not None)
+    reads_saved = asks and reason is None
+    if reads_saved:
+        # What tokens write is as large as v.
+        options |= _library.SAVES_STATES
+        saved += _torch_saved.bytes_of_states(call, call.options)
+    described = map(_torch.describe, _torch_backward_gpu.without_data(call))
+    facts = _ask(_library.load().explain_backward, described, where, call.scale, options, 1, 0)
+    forward, saves = facts.pop("forward"), "states" if reads_saved else "inputs"
+    cut = forward.pop("segment_tokens") if forward else 0
+    found = {"backward": Backward(**facts, forward_segment_tokens=cut, saved_bytes=saved, saves=saves, why_inputs=reason)}
+    if not forward:
+        return found
+    # A forward that saves states.
+    step, inputs = (_milliseconds(forward.pop(name)) for name in ("step_seconds", "inputs_seconds"))
+    why = f"saving inputs: {inputs} predicted with its backward, {step} with states"
+    return {**found, **forward, "split": None, "copies": (), "alternatives": (("inputs", why),)}
 
 
 def explain(
@@ -355,28 +367,15 @@ def explain(
     """
     if function not in BUILDERS:
         raise ValueError(f"function: expected one of {', '.join(BUILDERS)}, got {function!r}")
-    call = given = BUILDERS[function](*args, **kwargs)
-    torch, backward = sys.modules.get("torch"), None
-    forward: dict[str, Any] = {}
-    if torch is not None and isinstance(call.q, torch.Tensor):
-        from . import _torch_sharded
-
-        call = given = _torch_sharded.explained(call)
-        call, where, described, threads = _describe_tensors(call, device)
-    else:
-        call, where, described, threads = _describe_arrays(call)
-    facts = _ask(call, where, described, threads)
-    if torch is not None and isinstance(given.q, torch.Tensor):
-        backward, forward = ask_backward(given, where, _pack)
-    alternatives = _alternatives(facts)
-    copies = tuple(Copy(**{**copy, "inputs": tuple(copy["inputs"])}) for copy in facts.get("copies", ()))
-    conversions = tuple(Conversion(**row) for row in facts.get("conversions", ()))
+    call, torch = BUILDERS[function](*args, **kwargs), sys.modules.get("torch")
+    is_tensor = torch is not None and isinstance(call.q, torch.Tensor)
+    facts = _facts_of_tensors(call, device) if is_tensor else _facts_of_arrays(call)
     # What only a choice of a GPU has.
-    facts = {"floor_seconds": 0.0, "longest": 0, "knows_longest": True, "split": None, **facts}
-    facts |= {"alternatives": alternatives, "copies": copies, "conversions": conversions, "backward": backward}
+    facts = {"floor_seconds": 0.0, "longest": 0, "knows_longest": True, "split": None, "backward": None, **facts}
+    facts["copies"] = tuple(Copy(**{**copy, "inputs": tuple(copy["inputs"])}) for copy in facts.get("copies", ()))
+    facts["conversions"] = tuple(Conversion(**row) for row in facts.get("conversions", ()))
     if facts["split"] is not None:
         facts["split"] = Split(**facts["split"])
-    facts |= forward
     names = {field.name for field in dataclasses.fields(KernelChoice)} & facts.keys()
     return KernelChoice(function=function, **{name: facts[name] for name in names})
 

@@ -25,77 +25,48 @@ BETA_VALUE, BETA_LOGIT, BETA_DOUBLED_LOGIT = map(
 
 #: The fields of a call's options, by name.
 FIELDS = _manifest.option_fields(MANIFEST)
-_GATE_DOMAIN, _BETA_DOMAIN = FIELDS["gate_domain"].shift, FIELDS["beta_domain"].shift
-#: The largest numbers of these fields.
-GATE_MASK, BETA_MASK = (1 << FIELDS["gate_domain"].bits) - 1, (1 << FIELDS["beta_domain"].bits) - 1
-_L2NORM, _RECURRENT = FIELDS["l2norm"].shift, FIELDS["recurrent"].shift
-_STATE_V_FIRST = FIELDS["state_v_first"].shift
+#: Of a call's options: the numbers of the gate's and beta's domains, whether q and k are normalised, whether states are
+#: [N, HV, V, K], whether the function goes token by token, and the first row of a pool that sequences may name.
+gate_domain_of, beta_domain_of, has_l2norm, state_is_v_first, is_recurrent, first_state_of = (
+    FIELDS[name].of for name in ("gate_domain", "beta_domain", "l2norm", "state_v_first", "recurrent", "first_state")
+)
 #: An option: arrays of uint16 are the bits of bfloat16, which NumPy's export does not know.
-BF16_AS_BITS = 1 << FIELDS["bf16_as_bits"].shift
+BF16_AS_BITS = FIELDS["bf16_as_bits"].pack(1)
 #: An option: a CPU computes arrays of 16 bits in float32, and rounds outputs once.
-FLOAT32_ARITHMETIC = 1 << FIELDS["float32_arithmetic"].shift
+FLOAT32_ARITHMETIC = FIELDS["float32_arithmetic"].pack(1)
 #: An option: g decays nothing anywhere, so that no segment of a GPU forgets what is before it.
-UNDECAYED = 1 << FIELDS["undecayed"].shift
+UNDECAYED = FIELDS["undecayed"].pack(1)
 #: An option: the forward saves what tokens write and states for its gradients, where there are kernels that do.
-SAVES_STATES = 1 << FIELDS["saves_states"].shift
-#: The largest first row of a pool that the library can be told.
-MOST_FIRST_STATE = (1 << FIELDS["first_state"].bits) - 1
+SAVES_STATES = FIELDS["saves_states"].pack(1)
+#: The largest numbers that the library can be told: of a pool's first row, and of segments or tokens of one.
+MOST_FIRST_STATE, MOST_SPLIT_BY = FIELDS["first_state"].most, FIELDS["split_by"].most
+#: The first row of a pool that sequences may name, as options.
+pack_first_state = FIELDS["first_state"].pack
 
 
-def pack_first_state(row: int) -> int:
-    """The first row of a pool that sequences may name, as options."""
-    return row << FIELDS["first_state"].shift
+def pack_options(gate_domain: int, beta_domain: int, l2norm: int, state_v_first: int, recurrent: int) -> int:
+    """The options of a call as the integer that the library and the torch ops take; the last three are 0 or 1."""
+    numbers = {
+        "gate_domain": gate_domain, "beta_domain": beta_domain, "l2norm": l2norm, "state_v_first": state_v_first,
+        "recurrent": recurrent,
+    }  # fmt: skip
+    return sum(FIELDS[name].pack(number) for name, number in numbers.items())
 
 
-def first_state_of(options: int) -> int:
-    """That row of a call with these options."""
-    return options >> FIELDS["first_state"].shift & MOST_FIRST_STATE
-
-
-def gate_domain_of(options: int) -> int:
-    """The number of the gate's domain."""
-    return options >> _GATE_DOMAIN & GATE_MASK
-
-
-def beta_domain_of(options: int) -> int:
-    """The number of beta's domain."""
-    return options >> _BETA_DOMAIN & BETA_MASK
-
-
-def pack_domains(gate_domain: int, beta_domain: int) -> int:
-    """The domains of g and beta as options."""
-    return gate_domain << _GATE_DOMAIN | beta_domain << _BETA_DOMAIN
-
-
-def pack_options(
-    gate_domain: int, beta_domain: int, l2norm: bool, state_v_first: bool, recurrent: bool
-) -> int:
-    """The options of a call as the integer that the library and the torch ops take."""
-    return (
-        pack_domains(gate_domain, beta_domain)
-        | l2norm << _L2NORM
-        | state_v_first << _STATE_V_FIRST
-        | recurrent << _RECURRENT
-    )
-
-
-_SPLIT, _SPLIT_BY = FIELDS["split"].shift, FIELDS["split_by"].shift
-#: The largest number of segments, or of tokens of one, that the library can be told.
-MOST_SPLIT_BY = (1 << FIELDS["split_by"].bits) - 1
 #: What a call says about segments, as options (SplitRequest of gdn/CostModel/Segments.h).
-NO_SEGMENTS = 1 << _SPLIT
+NO_SEGMENTS = FIELDS["split"].pack(1)
 #: The bits that say which of these words a call has.
-SPLIT_MASK = ((1 << FIELDS["split"].bits) - 1) << _SPLIT
+SPLIT_MASK = FIELDS["split"].pack(FIELDS["split"].most)
 
 
 def pack_segments(count: int) -> int:
     """So many segments of the longest sequence, as options."""
-    return 2 << _SPLIT | count << _SPLIT_BY
+    return FIELDS["split"].pack(2) | FIELDS["split_by"].pack(count)
 
 
 def pack_segment_length(tokens: int) -> int:
     """Segments of so many tokens, as options."""
-    return 3 << _SPLIT | tokens << _SPLIT_BY
+    return FIELDS["split"].pack(3) | FIELDS["split_by"].pack(tokens)
 
 
 def has_segment_length(options: int) -> bool:
@@ -105,22 +76,7 @@ def has_segment_length(options: int) -> bool:
 
 def segments_of(options: int) -> int:
     """What a call with these options says about segments, as options."""
-    return options & (SPLIT_MASK | MOST_SPLIT_BY << _SPLIT_BY)
-
-
-def is_recurrent(options: int) -> bool:
-    """Whether a call with these options is the function that goes token by token."""
-    return bool(options >> _RECURRENT & 1)
-
-
-def has_l2norm(options: int) -> bool:
-    """Whether a call with these options normalises q and k."""
-    return bool(options >> _L2NORM & 1)
-
-
-def state_is_v_first(options: int) -> bool:
-    """Whether a call with these options has states [N, HV, V, K]."""
-    return bool(options >> _STATE_V_FIRST & 1)
+    return options & (SPLIT_MASK | FIELDS["split_by"].pack(MOST_SPLIT_BY))
 
 
 def path() -> pathlib.Path:
@@ -138,6 +94,13 @@ def _import_tvm_ffi() -> Any:
     finally:
         if before is None:
             del os.environ[name]
+
+
+#: The names of the library's functions (Bridge.cpp explains them).
+_FUNCTIONS = (
+    "forward", "forward_objects", "backward", "backward_saved", "forward_saving", "saving_pays", "explain_backward",
+    "reads_objects", "explain", "kernels", "gpus", "check_values",
+)  # fmt: skip
 
 
 @functools.cache
@@ -161,17 +124,10 @@ def load() -> Any:
 class Functions:
     """The library's functions: attributes here cost less than look-ups in a module."""
 
+    forward_objects: Any
+
     def __init__(self, module: Any) -> None:
-        self.forward = module.forward
-        self.forward_objects = module.forward_objects
+        for name in _FUNCTIONS:
+            setattr(self, name, getattr(module, name))
         # It reads Python's objects first, and lets other threads run then.
         self.forward_objects.release_gil = False
-        self.backward = module.backward
-        self.backward_saved = module.backward_saved
-        self.forward_saving = module.forward_saving
-        self.saving_pays = module.saving_pays
-        self.explain_backward = module.explain_backward
-        self.reads_objects = module.reads_objects
-        self.explain = module.explain
-        self.kernels = module.kernels
-        self.check_values = module.check_values

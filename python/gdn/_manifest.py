@@ -33,6 +33,19 @@ class Field(NamedTuple):
     shift: int
     bits: int
 
+    @property
+    def most(self) -> int:
+        """The largest number that it holds."""
+        return (1 << self.bits) - 1
+
+    def of(self, options: int) -> int:
+        """Its number in a call's options."""
+        return options >> self.shift & ((1 << self.bits) - 1)
+
+    def pack(self, number: int) -> int:
+        """The options that have this number here, and 0 in all other fields."""
+        return number << self.shift
+
 
 def option_fields(manifest: dict[str, Any]) -> dict[str, Field]:
     """The fields of the options by name, from the lowest bit on."""
@@ -43,16 +56,36 @@ def option_fields(manifest: dict[str, Any]) -> dict[str, Field]:
     return fields
 
 
-def gpu_rows(manifest: dict[str, Any]) -> list[dict[str, list[str]]]:
-    """The rows of the Hopper kernels, with the values of all axes."""
+#: What kernels of a GPU differ by. A choice has a value of each.
+_AXES = ("decay", "channels", "element", "gate", "beta", "norm", "layout", "state", "algorithm")
+Choice = dict[str, str]
+
+
+def choices(manifest: dict[str, Any]) -> list[Choice]:
+    """The functions of a GPU, of forwards and then of gradients: what the rows of both tables make, whose values are
+    crossed."""
     hopper = manifest["hopper"]
-    return [{**hopper["defaults"], **row} for row in hopper["kernels"]]
+    return [
+        dict(zip(_AXES, values))
+        for table in (hopper, hopper.get("backward", {"kernels": []}))
+        for row in table["kernels"]
+        for values in itertools.product(*(row.get(axis) or table["defaults"][axis] for axis in _AXES))
+    ]
 
 
-def gradient_rows(manifest: dict[str, Any]) -> list[dict[str, list[str]]]:
-    """The rows of the Hopper kernels of gradients, with the values of all axes; none where there is no table of them."""
-    table = manifest["hopper"].get("backward", {"kernels": []})
-    return [{**table["defaults"], **row} for row in table["kernels"]]
+def is_in(choice: Choice, rows: list[dict[str, list[str]]]) -> bool:
+    """Whether a choice has a value of each axis of one of the rows."""
+    return any(all(choice[axis] in values for axis, values in row.items()) for row in rows)
+
+
+def facts_of(manifest: dict[str, Any], choice: Choice, others: list[Choice]) -> set[str]:
+    """What is true of a choice beside others."""
+    return {
+        name
+        for name, table in manifest["hopper"]["facts"].items()
+        if is_in(choice, table["in"]) and not is_in(choice, table.get("not_in", []))
+        and {**choice, **table.get("beside", {})} in others
+    }  # fmt: skip
 
 
 class GradientForm(NamedTuple):
@@ -66,18 +99,17 @@ class GradientForm(NamedTuple):
     beta_domain: int
 
 
-def gradient_forms(manifest: dict[str, Any]) -> frozenset[GradientForm]:
-    """All that the GPU kernels of gradients take, with g and beta in float32 at the least. Each is there without states,
-    and with both in either layout."""
-    hopper, types = manifest["hopper"], manifest["types"]
+def gradient_forms(manifest: dict[str, Any], algorithm: str = "Backward", fact: str = "") -> frozenset[GradientForm]:
+    """All that the GPU kernels of an algorithm take, with g and beta in float32 at the least; or those of which a fact is
+    true. Each is there without states, and with both in either layout."""
+    hopper, types, known = manifest["hopper"], manifest["types"], choices(manifest)
     gates, betas = list(manifest["gate_domains"]), list(manifest["beta_domains"])
     return frozenset(
         GradientForm(
-            hopper["channels"][channels]["k"], types[element]["name"], "attributes" in hopper["norms"][norm],
-            gates.index(gate.split()[0]), betas.index(beta.split()[0]),
+            hopper["channels"][choice["channels"]]["k"], types[choice["element"]]["name"],
+            "attributes" in hopper["norms"][choice["norm"]],
+            gates.index(choice["gate"].split()[0]), betas.index(choice["beta"].split()[0]),
         )
-        for row in gradient_rows(manifest)
-        for channels, element, norm, gate, beta in itertools.product(
-            *(row[key] for key in ("channels", "element", "norm", "gate", "beta"))
-        )
+        for choice in known
+        if choice["algorithm"] == algorithm and (not fact or fact in facts_of(manifest, choice, known))
     )  # fmt: skip

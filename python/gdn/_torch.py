@@ -18,20 +18,16 @@ from typing import Any
 import torch
 
 from . import _library, _torch_backward, _torch_checks, _torch_library, _torch_sharded
-from ._arguments import Call, torch_type
-from ._torch_checks import PLAIN, check_kinds, check_shapes, no_backward, is_plain, refuse_derivatives
-from ._torch_mixed import forward_mixed, is_mixed
+from ._arguments import Call, check_output, has_mixed_types, torch_type, typed_as_output
+from ._torch_checks import PLAIN, check_kinds, check_shapes, is_plain, no_backward, refuse_call, refuse_derivatives
 
 # A type is a single object, so that `is` compares it at half the cost.
 _F32 = torch.float32
-_INPUTS = (
-    "Tensor q, Tensor k, Tensor v, Tensor? g, Tensor? beta, Tensor? A_log, Tensor? dt_bias, "
-    "Tensor? initial_state, Tensor? cu_seqlens, "
-)
+_INPUTS = _torch_library.INPUTS
 _REST = "float scale, int options, int max_seqlen"
 _SCHEMAS = (
-    f"gated_delta_rule({_INPUTS}{_REST}, bool output_final_state) -> (Tensor, Tensor)",
-    f"gated_delta_rule_out({_INPUTS}Tensor(a!) out, Tensor(b!)? final_state, Tensor? state_indices, {_REST}) -> ()",
+    f"gated_delta_rule({_INPUTS}, {_REST}, bool output_final_state) -> (Tensor, Tensor)",
+    f"gated_delta_rule_out({_INPUTS}, Tensor(a!) out, Tensor(b!)? final_state, Tensor? state_indices, {_REST}) -> ()",
 )
 
 
@@ -80,12 +76,14 @@ def _find_exchange_functions() -> int:
     return found if _library.load().reads_objects(found) else 0
 
 
+#: The tensors of a call from q to state_indices, in the library's order.
+_Tensors = tuple["torch.Tensor | None", ...]
 #: None until the first call: the operators are registered without the library.
 _EXCHANGE: int | None = None
 
 
 def _call_library(
-    tensors: tuple[torch.Tensor | None, ...], scale: float | None, options: int, threads: int, max_seqlen: int
+    tensors: _Tensors, scale: float | None, options: int, threads: int, max_seqlen: int
 ) -> None:
     """Calls the library: by the address of the tensors where it can read them, which takes half the time."""
     global _EXCHANGE
@@ -97,25 +95,15 @@ def _call_library(
         _library.load().forward(*tensors, scale, options, threads, max_seqlen)
 
 
-def _compute_on_cpu(
-    q: Any, k: Any, v: Any, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any,
-    o: Any, state: Any, state_indices: Any, scale: float | None, options: int, max_seqlen: int,
-) -> None:  # fmt: skip
+def _compute_on_cpu(tensors: _Tensors, scale: float | None, options: int, max_seqlen: int) -> None:
     """Runs the library, on as many threads as torch uses."""
-    tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices)
     _call_library(tensors, scale, options, torch.get_num_threads(), max_seqlen)
 
 
-def _compute_on_gpu(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, g: torch.Tensor | None, beta: torch.Tensor | None,
-    A_log: torch.Tensor | None, dt_bias: torch.Tensor | None, initial_state: torch.Tensor | None,
-    cu_seqlens: torch.Tensor | None, o: torch.Tensor, state: torch.Tensor | None, state_indices: torch.Tensor | None,
-    scale: float | None, options: int, max_seqlen: int,
-) -> None:  # fmt: skip
+def _compute_on_gpu(tensors: _Tensors, scale: float | None, options: int, max_seqlen: int) -> None:
     """Runs the library on the current stream of the tensors' GPU."""
     if _torch_checks.CHECKS_VALUES:
-        _torch_checks.check_values(q, initial_state, cu_seqlens, state_indices, options)
-    tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices)
+        _torch_checks.check_values(tensors, options)
     _call_library(tensors, scale, options, 1, max_seqlen)
 
 
@@ -126,8 +114,7 @@ _DEVICES = {"cpu": _compute_on_cpu, "cuda": _compute_on_gpu}
 def _run(compute: Callable[..., None], *arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
     q, _, v, *_, cu_seqlens, scale, options, max_seqlen, with_state = arguments
     o, state = _allocate(q, v, cu_seqlens, options, with_state)
-    values = (*arguments[:9], o, state if with_state else None, None, scale, options, max_seqlen)
-    compute(*values)
+    compute((*arguments[:9], o, state if with_state else None, None), scale, options, max_seqlen)
     return o, state
 
 
@@ -137,7 +124,7 @@ def _run_into(compute: Callable[..., None], *arguments: Any) -> None:
     *inputs, initial_state, cu_seqlens, o, state, state_indices, scale, options, max_seqlen = arguments
     if state_indices is not None and initial_state is None:
         initial_state = state
-    compute(*inputs, initial_state, cu_seqlens, o, state, state_indices, scale, options, max_seqlen)
+    compute((*inputs, initial_state, cu_seqlens, o, state, state_indices), scale, options, max_seqlen)
 
 
 def _fake(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -202,35 +189,20 @@ _torch_library.register((*_SCHEMAS, *_torch_backward.SCHEMAS), _implement)
 _functional, _into = torch.ops.gdn.gated_delta_rule.default, torch.ops.gdn.gated_delta_rule_out.default
 
 
-def forward(
-    q: Any,
-    k: Any,
-    v: Any,
-    g: Any,
-    beta: Any,
-    A_log: Any,
-    dt_bias: Any,
-    initial_state: Any,
-    cu_seqlens: Any,
-    out: Any,
-    final_state: Any,
-    state_indices: Any,
-    scale: float | None,
-    options: int,
-    wants_state: bool,
-    max_seqlen: int,
-) -> tuple[Any, Any]:
-    """Runs the call of these fields on torch tensors and returns (o, final state or None)."""
-    tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, state_indices)
+def forward(*fields: Any) -> tuple[Any, Any]:
+    """Runs the call of these fields (`Call`) on torch tensors and returns (o, final state or None)."""
+    (
+        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices, scale, options, wants_state,
+        max_seqlen,
+    ) = fields  # fmt: skip
     compute = None
-    if is_plain(*tensors):
-        if not q.dtype is k.dtype is v.dtype and is_mixed(q, k, v):
-            check_kinds(tensors)
-            return forward_mixed(forward, Call.of(*tensors, scale, options, wants_state, max_seqlen))
+    if is_plain(q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices):
+        if not q.dtype is k.dtype is v.dtype and _is_mixed(q, k, v):
+            check_kinds(fields)
+            return _forward_mixed(Call.of(*fields))
         compute = _compute_on_gpu if q.is_cuda else _compute_on_cpu if q.is_cpu else None
     if compute is None:
-        return _forward_by_operator(Call.of(*tensors, scale, options, wants_state, max_seqlen))
-    o, state = out, final_state
+        return _forward_by_operator(Call.of(*fields))
     try:
         if o is None:
             o = _new_output(v)
@@ -240,14 +212,13 @@ def forward(
             _count_write(state)
         elif wants_state:
             state = _new_state(q, v, initial_state, cu_seqlens, options)
-        compute(
-            q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices, scale, options,
-            max_seqlen,
-        )  # fmt: skip
+        tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices)
+        compute(tensors, scale, options, max_seqlen)
     except Exception:
         # What the operator would have said first.
-        check_kinds(tensors)
-        if out is None or (final_state is None and wants_state):
+        call = Call(*fields)
+        check_kinds(call)
+        if call.out is None or (call.final_state is None and wants_state):
             check_shapes(q, v, cu_seqlens)
         raise
     return o, state
@@ -257,12 +228,11 @@ def _forward_by_operator(call: Call) -> tuple[Any, Any]:
     """Runs a call that others than the kernel have a say in."""
     if _torch_sharded.is_sharded(call):
         return _torch_sharded.run_local(forward, call)
-    o, state = call.out, call.final_state
-    wants_state = call.output_final_state
-    check_kinds(call.tensors)
+    o, state, wants_state = call.out, call.final_state, call.output_final_state
+    check_kinds(call)
     # Autocast gives all three one type.
-    if is_mixed(call.q, call.k, call.v) and not torch.is_autocast_enabled(call.q.device.type):
-        return forward_mixed(forward, call)
+    if _is_mixed(call.q, call.k, call.v) and not torch.is_autocast_enabled(call.q.device.type):
+        return _forward_mixed(call)
     if o is None and state is None and call.state_indices is None:
         o, state = _functional(*call[:9], call.scale, call.options, call.max_seqlen, wants_state)
         return o, state if wants_state else None
@@ -274,6 +244,31 @@ def _forward_by_operator(call: Call) -> tuple[Any, Any]:
     inputs = call._replace(initial_state=initial_state)[:9]
     _into(*inputs, o, state, call.state_indices, call.scale, call.options, call.max_seqlen)
     return o, state
+
+
+def _is_mixed(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> bool:
+    """Whether these have different types that a call takes."""
+    return has_mixed_types(*(torch_type(tensor) for tensor in (q, k, v)))
+
+
+def _forward_mixed(call: Call) -> tuple[Any, Any]:
+    """Runs such a call, in float32."""
+    if call.out is not None:
+        refuse_call(call, call.q.device.type, writes=True)
+    o, state = forward(*call._replace(q=call.q.float(), k=call.k.float(), v=call.v.float(), out=None))
+    o = o.to(typed_as_output(call).dtype)
+    if call.out is None:
+        return o, state
+    check_output(call.out, o)
+    return call.out.copy_(o), state
+
+
+def without_mixed_types(call: Call) -> Call:
+    """The call that is run for this one. Nothing runs: tensors that it makes have no data here."""
+    if not _is_mixed(call.q, call.k, call.v):
+        return call
+    q, k, v = (torch.empty_like(tensor, dtype=torch.float32, device="meta") for tensor in call[:3])
+    return call._replace(q=q, k=k, v=v, out=None)
 
 
 def _count_write(given: torch.Tensor) -> None:
@@ -291,8 +286,10 @@ def with_outputs(call: Call) -> Call:
     return call._replace(out=v if o is None else o, final_state=state)
 
 
-def describe(tensor: torch.Tensor) -> tuple[str, torch.Size, tuple[int, ...], str, int]:
+def describe(tensor: torch.Tensor | None) -> tuple[str, torch.Size, tuple[int, ...], str, int] | None:
     """Type, extents, strides, device and address of a tensor; the address is 0 where there is none."""
+    if tensor is None:
+        return None
     try:
         # Of a subclass (FakeTensor) the address is nobody's business.
         address = tensor.data_ptr() if type(tensor) in PLAIN else 0

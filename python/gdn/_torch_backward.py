@@ -20,13 +20,15 @@ from torch.autograd.function import _SingleLevelFunction
 from . import _library, _torch_backward_gpu, _torch_saved
 from ._arguments import TENSORS
 from ._torch_checks import refuse_derivatives
+from ._torch_library import GRADIENTS, INPUTS
 
-#: The arguments of the first: the forward's inputs, the gradients of its outputs, the rest.
+_REST = "Tensor? d_o, Tensor? d_final_state"
+#: The backward of inputs, the forward that saves, and the backward of what it saved: the forward's inputs, the gradients of
+#: its outputs, the rest.
 SCHEMAS = (
-    "gated_delta_rule_backward(Tensor q, Tensor k, Tensor v, Tensor? g, Tensor? beta, Tensor? A_log, Tensor? dt_bias, "
-    "Tensor? initial_state, Tensor? cu_seqlens, Tensor? d_o, Tensor? d_final_state, float? scale, int options) -> "
-    "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
-    *_torch_saved.SCHEMAS,
+    f"gated_delta_rule_backward({INPUTS}, {_REST}, float? scale, int options) -> {GRADIENTS}",
+    f"gated_delta_rule_saving({INPUTS}, int options, bool output_final_state) -> (Tensor, Tensor, Tensor, Tensor)",
+    f"gated_delta_rule_backward_saved({INPUTS}, {_REST}, Tensor states, int options) -> {GRADIENTS}",
 )
 #: How many of the arguments are tensors of the forward, and how many of these have gradients.
 _INPUTS, _DIFFERENTIABLE = 9, 8
@@ -49,17 +51,28 @@ def _or_empty(gradients: tuple[torch.Tensor | None, ...]) -> tuple[torch.Tensor,
     return tuple(q.new_empty(0) if gradient is None else gradient for gradient in gradients)
 
 
+def _detach(arguments: Iterable[Any]) -> list[Any]:
+    return [value.detach() if isinstance(value, torch.Tensor) else value for value in arguments]
+
+
 def _compute_on_cpu(*arguments: Any) -> tuple[torch.Tensor, ...]:
-    *tensors, scale, options = arguments
-    gradients = _allocate(tensors[:_DIFFERENTIABLE], tensors[_INPUTS - 1] is not None)
-    given = [None if tensor is None else tensor.detach() for tensor in tensors]
+    *given, scale, options = _detach(arguments)
+    gradients = _allocate(given[:_DIFFERENTIABLE], given[_INPUTS - 1] is not None)
     _library.load().backward(*given, None, *gradients, scale, options, torch.get_num_threads(), 0)
     return _or_empty(gradients)
 
 
 def _compute_on_gpu(*arguments: Any) -> tuple[torch.Tensor, ...]:
-    given = [value.detach() if isinstance(value, torch.Tensor) else value for value in arguments]
-    return _or_empty(_torch_backward_gpu.compute(*given))
+    return _or_empty(_torch_backward_gpu.compute(*_detach(arguments)))
+
+
+def _compute_saving(*arguments: Any) -> tuple[torch.Tensor, ...]:
+    return _torch_saved.compute_forward(*_detach(arguments))
+
+
+def _compute_from_saved(*arguments: Any) -> tuple[torch.Tensor, ...]:
+    *given, states, options = _detach(arguments)
+    return _or_empty(_torch_backward_gpu.compute(*given, None, options, states=states))
 
 
 def _fake(*arguments: Any) -> tuple[torch.Tensor, ...]:
@@ -126,6 +139,12 @@ def trained(options: int, device: str) -> int:
     return options | _library.FLOAT32_ARITHMETIC if device == "cpu" else options
 
 
+def _asked_for(ctx: Any, found: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor | None, ...]:
+    """The gradients that are asked for, and None for all other arguments of a forward."""
+    needed = ctx.needs_input_grad[:_DIFFERENTIABLE]
+    return (*(gradient if needs else None for gradient, needs in zip(found, needed)), *(None,) * 5)
+
+
 class _Forward(_Function):
     """The forward with its gradients."""
 
@@ -148,9 +167,7 @@ class _Forward(_Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         backward = torch.ops.gdn.gated_delta_rule_backward.default
-        found = backward(*ctx.saved_tensors, *gradients, ctx.scale, ctx.options)
-        needed = ctx.needs_input_grad[:_DIFFERENTIABLE]
-        return (*(gradient if needs else None for gradient, needs in zip(found, needed)), *(None,) * 5)
+        return _asked_for(ctx, backward(*ctx.saved_tensors, *gradients, ctx.scale, ctx.options))
 
 
 class _SavingForward(_Function):
@@ -175,9 +192,7 @@ class _SavingForward(_Function):
     def backward(ctx: Any, *gradients: Any) -> Any:
         *tensors, states = ctx.saved_tensors
         backward = torch.ops.gdn.gated_delta_rule_backward_saved.default
-        found = backward(*tensors, *gradients[:2], states, ctx.options)
-        needed = ctx.needs_input_grad[:_DIFFERENTIABLE]
-        return (*(gradient if needs else None for gradient, needs in zip(found, needed)), *(None,) * 5)
+        return _asked_for(ctx, backward(*tensors, *gradients[:2], states, ctx.options))
 
 
 class _ForwardAlone(_Forward):
@@ -202,11 +217,16 @@ def forward_with_autograd(*arguments: Any) -> Any:
 
 
 def implement(ops: torch.library.Library, fake: Callable[..., Any]) -> None:
-    """Implements the operators of `SCHEMAS`."""
+    """Implements the operators of `SCHEMAS`. The forward that saves stands below autograd: `_SavingForward` applies it."""
     ops.impl("gated_delta_rule_backward", _compute_on_cpu, "CPU")
-    ops.impl("gated_delta_rule_backward", _compute_on_gpu, "CUDA")
-    fake("gdn::gated_delta_rule_backward", _fake, lib=ops)
-    _torch_saved.implement(ops, fake)
-    backward, saved = torch.ops.gdn.gated_delta_rule_backward.default, torch.ops.gdn.gated_delta_rule_backward_saved.default
-    ops.impl("gated_delta_rule_backward", _backward_with_autograd(backward), "Autograd")
-    ops.impl("gated_delta_rule_backward_saved", _backward_with_autograd(saved, "states"), "Autograd")
+    gpu = {
+        "gated_delta_rule_backward": (_compute_on_gpu, _fake),
+        "gated_delta_rule_saving": (_compute_saving, _torch_saved.fake_forward),
+        "gated_delta_rule_backward_saved": (_compute_from_saved, _fake),
+    }
+    for name, (compute, without_data) in gpu.items():
+        ops.impl(name, compute, "CUDA")
+        fake(f"gdn::{name}", without_data, lib=ops)
+    for name, names in (("gated_delta_rule_backward", ()), ("gated_delta_rule_backward_saved", ("states",))):
+        operator = getattr(torch.ops.gdn, name).default
+        ops.impl(name, _backward_with_autograd(operator, *names), "Autograd")

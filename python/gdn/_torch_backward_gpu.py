@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 
 from . import _library, _manifest
-from ._arguments import Call, torch_type
+from ._arguments import Call, output_shapes, torch_type
 from ._manifest import GradientForm
 
 _LOG, _LINEAR, _RAW = map(_library.GATE_DOMAINS.__getitem__, ("log", "linear", "raw"))
@@ -31,11 +31,8 @@ _LEAST_LOG_GATE = -89.0
 _FORMS = _manifest.gradient_forms(_library.MANIFEST)
 _TYPES = sorted({form.q for form in _FORMS})
 _CHANNELS = sorted({form.channels for form in _FORMS})
-#: Those of kernels of segments.
-_CUT_CHANNELS = frozenset(
-    _library.MANIFEST["hopper"]["channels"][name]["k"]
-    for name in _library.MANIFEST["hopper"].get("segments", {}).get("channels", [])
-)
+#: The forms of kernels of segments.
+_CUT_FORMS = _manifest.gradient_forms(_library.MANIFEST, fact="split")
 
 Tensor = torch.Tensor
 #: A gradient from that of what a conversion made.
@@ -92,8 +89,8 @@ def form_of(q: Tensor, v: Tensor, g: Tensor | None, beta: Tensor | None, options
 
 
 def has_segments(form: GradientForm) -> bool:
-    """Whether there are kernels that compute the gradients of this form in segments: the plain one's."""
-    return form.channels in _CUT_CHANNELS and form[2:] == (False, _LOG, _library.BETA_VALUE)
+    """Whether there are kernels that compute the gradients of this form in segments."""
+    return form in _CUT_FORMS
 
 
 def kernel_options(form: GradientForm, options: int, g: Tensor | None) -> int:
@@ -212,28 +209,15 @@ def convert(
 def without_data(call: Call) -> tuple[Tensor | None, ...]:
     """The tensors of a call that is differentiated as the library takes them, in its order, without data: out and the
     final state stand for their gradients."""
-
-    def bare(x: Tensor | None, like: Tensor | None = None) -> Tensor | None:
-        return None if x is None else torch.empty(x.shape, dtype=(x if like is None else like).dtype, device="meta")
-
-    q, k, v, g, beta, A_log, dt_bias, state, cu_seqlens = map(bare, call[:9])
-    assert q is not None and v is not None
-    form = form_of(q, v, g, beta, call.options)
-    # Gates and beta that torch makes are float32.
-    asked = _library.gate_domain_of(call.options), _library.beta_domain_of(call.options)
-    g, beta = (
-        x if x is None or own == theirs else torch.empty(x.shape, device="meta")
-        for x, own, theirs in zip((g, beta), asked, (form.gate_domain, form.beta_domain))
-    )
-    sequences = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
-    if state is None and call.output_final_state:
-        sizes = (v.shape[3], q.shape[3]) if _library.state_is_v_first(call.options) else (q.shape[3], v.shape[3])
-        final: Tensor | None = torch.empty(sequences, v.shape[2], *sizes, device="meta")
-    else:
-        final = None if state is None else torch.empty(state.shape, device="meta")
-    parameters = (A_log, dt_bias) if form.gate_domain == _RAW else (None, None)
-    ends = torch.empty(sequences + 1, dtype=torch.int32, device="meta")
-    return *map(packed, (q, k, v, g, beta)), *parameters, state, ends, packed(v), final, None
+    given: list[Any] = [None if x is None else torch.empty(x.shape, dtype=x.dtype, device="meta") for x in call[:9]]
+    q, _, v, *_, state, cu_seqlens = given
+    shape = None if state is None else state.shape
+    if shape is None and call.output_final_state:
+        shape = output_shapes(call, q.shape, v.shape, None if cu_seqlens is None else cu_seqlens.shape)[1]
+    final = None if shape is None else torch.empty(shape, device="meta")
+    given += [v, final, call.scale, call.options]
+    kernel = convert(*given)
+    return *kernel.given, kernel.d_o, kernel.d_final_state, None
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import torch
 from torch.autograd import forward_ad
 
 from . import _library, _torch_backward_gpu
-from ._arguments import TENSORS
+from ._arguments import TENSORS, Call
 
 
 _BF16 = torch.bfloat16
@@ -91,10 +91,10 @@ def check_shapes(q: torch.Tensor, v: torch.Tensor, cu_seqlens: torch.Tensor | No
         raise ValueError("cu_seqlens: expected at least two boundaries, got 0")
 
 
-def check_kinds(tensors: Sequence[Any]) -> None:
-    """Refuses what is no tensor that the library can read, by the rule of its name."""
-    device = tensors[0].device
-    for name, value in zip(TENSORS, tensors):
+def check_kinds(call: Sequence[Any]) -> None:
+    """Refuses what is no tensor that the library can read among a call's fields, by the rule of its name."""
+    device = call[0].device
+    for name, value in zip(TENSORS, call):
         if value is None:
             if name in ("k", "v"):
                 raise TypeError(f"{name}: expected a torch.Tensor, got None")
@@ -116,15 +116,10 @@ def check_kinds(tensors: Sequence[Any]) -> None:
 CHECKS_VALUES = os.environ.get("GDN_CHECK") == "1"
 
 
-def check_values(
-    q: torch.Tensor,
-    initial_state: torch.Tensor | None,
-    cu_seqlens: torch.Tensor | None,
-    state_indices: torch.Tensor | None,
-    options: int,
-) -> None:
-    """The CPU's checks of what lies on a GPU. A graph that is captured cannot wait; the library refuses other shapes
-    and types."""
+def check_values(tensors: Sequence[Any], options: int) -> None:
+    """The CPU's checks of what lies on a GPU, of a call's tensors from q to state_indices. A graph that is captured cannot
+    wait; the library refuses other shapes and types."""
+    q, *_, initial_state, cu_seqlens, _, _, state_indices = tensors
 
     def is_known(integers: torch.Tensor | None) -> bool:
         if integers is None or integers.dim() != 1 or integers.dtype not in (torch.int32, torch.int64):
@@ -154,6 +149,14 @@ def no_backward(
     if device != "cuda" or _library.is_recurrent(options):
         return None
     return _torch_backward_gpu.why_not(q, k, v)
+
+
+def refuse_call(call: Call, device: str, *, writes: bool) -> bool:
+    """Refuses a call on a device whose derivatives are asked of and that there are not, and returns whether a tensor
+    requires a gradient."""
+    has_pool = call.state_indices is not None
+    reason = no_backward(device, *call[:4], call.options, writes=writes, has_pool=has_pool)
+    return refuse_derivatives(zip(TENSORS, call), reason)
 
 
 def refuse_derivatives(named: Iterable[tuple[str, Any]], reason: str | None) -> bool:

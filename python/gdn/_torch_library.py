@@ -15,6 +15,12 @@ import torch
 
 from . import _library
 
+#: The inputs of a call in an operator's schema, and the gradients of those that have one.
+INPUTS = (
+    "Tensor q, Tensor k, Tensor v, Tensor? g, Tensor? beta, Tensor? A_log, Tensor? dt_bias, Tensor? initial_state, "
+    "Tensor? cu_seqlens"
+)
+GRADIENTS = f"({', '.join(['Tensor'] * 8)})"
 #: Where the operators' namespace keeps what was registered, which outlives the modules of the package.
 _KEPT = "_registered"
 

@@ -10,36 +10,24 @@ kernels save their inputs, as others do.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from . import _library, _torch_checks
+from . import _library, _manifest, _torch_checks
 from . import _torch_backward_gpu as chain
 from ._arguments import default_scale
 from ._manifest import GradientForm
 
 Tensor = torch.Tensor
-_HOPPER = _library.MANIFEST["hopper"]
-_TABLE = _HOPPER.get("saving", {})
-_CHANNELS = frozenset(_HOPPER["channels"][name]["k"] for name in _TABLE.get("channels", []))
+_TABLE = _library.MANIFEST["hopper"].get("saving", {})
+_CHANNELS = frozenset(form.channels for form in _manifest.gradient_forms(_library.MANIFEST, "Saving"))
 #: Where there are kernels that save. A CPU's gradients are computed in float32, and take no states of 16 bits.
 _DEVICES = frozenset(["cuda"])
 #: Tokens between the states that are saved.
 INTERVAL = _TABLE.get("state_tokens", 64)
 #: What bounds the segments of a call: tokens that one has at least, and segments times value heads.
 _LEAST_SEGMENT, _MOST_ITEMS = _TABLE.get("least_segment", 1), _TABLE.get("most_items", 0)
-_TENSORS = (
-    "Tensor q, Tensor k, Tensor v, Tensor? g, Tensor? beta, Tensor? A_log, Tensor? dt_bias, Tensor? initial_state, "
-    "Tensor? cu_seqlens, "
-)
-_SAVING = f"gated_delta_rule_saving({_TENSORS}int options, bool output_final_state) -> (Tensor, Tensor, Tensor, Tensor)"
-_GRADIENTS = (
-    f"gated_delta_rule_backward_saved({_TENSORS}Tensor? d_o, Tensor? d_final_state, Tensor states, int options) -> "
-    "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)"
-)
-SCHEMAS = (_SAVING, _GRADIENTS)
 
 
 def _disagreement(
@@ -155,13 +143,13 @@ def _allocate(
     return o, state, writes, v.new_empty((kept, *square))
 
 
-def _compute_forward(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    given: list[Any] = [x.detach() if isinstance(x, Tensor) else x for x in arguments]
+def compute_forward(*given: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """What `_allocate` makes, computed. The arguments are those of the operator."""
     q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, options, with_state = given
     if (reason := _disagreement(*given[:9])) is not None:
         raise ValueError(f"gdn: {reason}")
     if _torch_checks.CHECKS_VALUES:
-        _torch_checks.check_values(q, None, cu_seqlens, None, options)
+        _torch_checks.check_values((*given[:9], None, None, None), options)
     form = chain.form_of(q, v, g, beta, options)
     o, state, writes, states = made = _allocate(q, v, cu_seqlens, form, options, with_state)
     tokens = map(chain.packed, (q, k, v, g, beta))
@@ -173,28 +161,7 @@ def _compute_forward(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return made
 
 
-def _fake_forward(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def fake_forward(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The same without data."""
     q, _, v, g, beta, *_, cu_seqlens, options, with_state = arguments
     return _allocate(q, v, cu_seqlens, chain.form_of(q, v, g, beta, options), options, with_state)
-
-
-def _compute_backward(*arguments: Any) -> tuple[Tensor, ...]:
-    *given, states, options = [x.detach() if isinstance(x, Tensor) else x for x in arguments]
-    found = chain.compute(*given, None, options, states=states)
-    return tuple(given[0].new_empty(0) if x is None else x for x in found)
-
-
-def _fake_backward(*arguments: Any) -> tuple[Tensor, ...]:
-    return tuple(
-        arguments[0].new_empty(0) if x is None else torch.empty_like(x, memory_format=torch.contiguous_format)
-        for x in arguments[:8]
-    )
-
-
-def implement(ops: torch.library.Library, fake: Callable[..., Any]) -> None:
-    """Implements both operators. They stand below autograd: `_torch_backward.py` applies them."""
-    functions = (_compute_forward, _fake_forward), (_compute_backward, _fake_backward)
-    for schema, (compute, meta) in zip(SCHEMAS, functions):
-        name = schema.split("(", 1)[0]
-        ops.impl(name, compute, "CUDA")
-        fake(f"gdn::{name}", meta, lib=ops)

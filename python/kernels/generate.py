@@ -6,7 +6,7 @@
 OUT/NAME.mlir      the functions of each module, for gdn-compile
 OUT/kernels.cmake  the modules' names and the options that they are compiled with
 OUT/kernels.json   the manifest of these kernels, which the package reads
-OUT/Manifest.inc   the tables of the manifest as macros, for C++
+OUT/Manifest.inc   the tables of the manifest as macros, a line for each row, for C++
 OUT/Kernels.inc, OUT/HopperKernels.inc   a line for each set of functions of a CPU, and for each entry of a GPU, for C++
 
 With --cpu-only there are none for GPUs. With --sample the kernels are those of the manifest's `sample`: a build to test the package with.
@@ -15,49 +15,25 @@ OUT/NAME.mlir of these modules is written.
 """
 
 import argparse
-import collections
-import importlib.util
 import json
 import pathlib
 import re
 import sys
 from typing import Any
 
-from conversions import conversion_modules
-from modules import (
-    Manifest, Module, check_sample, choose_sample, copy_modules, cpu_modules, forward_modules, gradient_modules,
-)  # fmt: skip
+from layers import Manifest, _manifest
+from modules import Module, modules_of
 
 
-def _load_reader() -> Any:
-    """gdn/_manifest.py, without the package around it."""
-    path = pathlib.Path(__file__).resolve().parent.parent / "gdn" / "_manifest.py"
-    spec = importlib.util.spec_from_file_location("_manifest", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def _field(name: str) -> str:
-    """A name as C++ has it: state_v_first is stateVFirst."""
-    return re.sub("_(.)", lambda found: found[1].upper(), name)
-
-
-def _macro_rows(manifest: Manifest, reader: Any) -> dict[str, list[list[Any]]]:
+def _macro_rows(manifest: Manifest) -> dict[str, list[list[Any]]]:
     """The arguments of each macro's lines, by the macro's name."""
     hopper, cpu, arguments, quote = manifest["hopper"], manifest["cpu"], manifest["arguments"], json.dumps
-    saving, channels = hopper.get("saving", {}), hopper["channels"].values()
     # What a backward has in the place of the forward's results.
     backward = {name: manifest["operands"][f"d_{name}"] for name in hopper["results"]}
     numbers = {
         "Gradients": len(hopper["gradients"]),
-        "MaxChannels": max(size for row in channels for size in (row["k"], row["v"])),
-        "CPUChunkTokens": cpu["chunk_tokens"],
-        "HopperChunkTokens": hopper["chunk_tokens"],
-        "HopperSavedTokens": saving.get("state_tokens", 1),
-        "HopperSavedSegmentTokens": saving.get("least_segment", 1),
-        "HopperSavedItems": saving.get("most_items", 0),
+        "MaxChannels": max(size for row in hopper["channels"].values() for size in (row["k"], row["v"])),
+        **{name: place.format(**manifest) for name, place in manifest["numbers"].items()},
     }
     return {
         "TYPE": [[key, quote(row["name"]), row["bits"], row["dlpack"]] for key, row in manifest["types"].items()],
@@ -66,7 +42,10 @@ def _macro_rows(manifest: Manifest, reader: Any) -> dict[str, list[list[Any]]]:
              quote(backward.get(name, row)["operand"])]
             for name, row in arguments.items()
         ],
-        "OPTION": [[_field(name), field.bits] for name, field in reader.option_fields(manifest).items()],
+        # As C++ has names: state_v_first is stateVFirst.
+        "OPTION": [
+            [re.sub("_(.)", lambda found: found[1].upper(), row["name"]), row["bits"]] for row in manifest["options"]
+        ],
         "GATE_DOMAIN": [
             [key, quote(f"'{row['name']}'"), row["cpu"] or "None", quote("takes" in row), quote(row["fact"]),
              quote(str(row["lower_bound"])) if "lower_bound" in row else "nullptr"]
@@ -76,7 +55,7 @@ def _macro_rows(manifest: Manifest, reader: Any) -> dict[str, list[list[Any]]]:
             [key, quote(row["says"]), row["sigmoid"], quote(row["fact"])] for key, row in manifest["beta_domains"].items()
         ],
         "DECAY": [[key] for key in manifest["decays"]],
-        "CPU_ALGORITHM": [[key] for key in (*cpu["algorithms"], "Backward")],
+        "CPU_ALGORITHM": [[key] for key in cpu["kernels"]],
         "CPU_ISA": [[key, quote(row["name"])] for key, row in cpu["isas"].items()],
         **{f"{use.upper()}_TYPE": [[key] for key in keys] for use, keys in manifest["accepted_types"].items()},
         "NUMBER": [[name, value] for name, value in numbers.items()],
@@ -87,35 +66,6 @@ def _includable(macros: list[str], lines: list[str]) -> str:
     """Lines of macros: a file includes them with those macros that it wants defined, and they are undefined behind it."""
     before = [line for name in macros for line in (f"#ifndef {name}", f"#define {name}(...)", "#endif")]
     return "\n".join([*before, *lines, *(f"#undef {name}" for name in macros), ""])
-
-
-def tables(manifest: Manifest, reader: Any) -> str:
-    """Manifest.inc: a line for each row of a table."""
-    names = {f"GDN_{macro}": rows for macro, rows in _macro_rows(manifest, reader).items()}
-    return "\n".join(
-        _includable([name], [f"{name}({', '.join(map(str, row))})" for row in rows]) for name, rows in names.items()
-    )
-
-
-def check_options(manifest: Manifest, reader: Any) -> None:
-    """Ends the program where a table has more rows than its bits of a call's options can tell apart."""
-    for option, field in reader.option_fields(manifest).items():
-        rows = len(manifest.get(f"{option}s", ()))
-        if rows > 1 << field.bits:
-            text = f"{1 << field.bits} {option}s, for option {option} has {field.bits} bits"
-            sys.exit(f"error: expected at most {text}, got {rows}")
-
-
-def modules_of(manifest: Manifest, reader: Any) -> list[Module]:
-    """All modules; ends the program if two have one name."""
-    modules = [
-        *cpu_modules(manifest), *forward_modules(manifest, reader.gpu_rows(manifest)),
-        *gradient_modules(manifest, reader.gradient_rows(manifest)), *copy_modules(manifest), *conversion_modules(manifest),
-    ]  # fmt: skip
-    names = collections.Counter(module.name for module in modules)
-    if twice := sorted(name for name, count in names.items() if count > 1):
-        sys.exit(f"error: expected each kernel once in the manifest, got {', '.join(twice)} twice")
-    return modules
 
 
 def _cmake_list(kind: str, option: str, modules: list[Module]) -> list[str]:
@@ -132,24 +82,20 @@ def main() -> int:
     parser.add_argument("--only", action="append", metavar="NAME", help="write this module, and no table; may be repeated")
     parser.add_argument("out", type=pathlib.Path)
     arguments = parser.parse_args()
-    reader, out = _load_reader(), arguments.out
-    manifest = reader.read(arguments.manifest or reader.PATH)
-    check_options(manifest, reader)
-    modules = modules_of(manifest, reader)
-    if arguments.sample:
-        whole, manifest = modules, reader.sampled(manifest)
-        modules = choose_sample(manifest, modules_of(manifest, reader))
-        check_sample(whole, modules)
-    modules = [module for module in modules if module.is_cpu or not arguments.cpu_only]
+    out, manifest = arguments.out, _manifest.read(arguments.manifest or _manifest.PATH)
+    sample = manifest["sample"]["kinds"] if arguments.sample else {}
+    manifest = _manifest.sampled(manifest) if arguments.sample else manifest
+    modules = [
+        module for module in modules_of(manifest, sample) if not arguments.cpu_only or module.kind.startswith("CPU")
+    ]
     files = {f"{module.name}.mlir": module.text for module in modules}
     if arguments.only:
         if unknown := sorted(name for name in arguments.only if f"{name}.mlir" not in files):
             sys.exit(f"error: expected names of kernels of the manifest, got {', '.join(unknown)}")
         files = {f"{name}.mlir": files[f"{name}.mlir"] for name in arguments.only}
     else:
-        for stale in out.glob("*.mlir"):
-            if stale.name not in files:
-                stale.unlink()
+        for stale in {*out.glob("*.mlir")} - {out / name for name in files}:
+            stale.unlink()
         # The package has threads of its own: each computes work items.
         kinds = (
             ("cpu", "Kernels.inc", ["GDN_KERNEL", "GDN_KERNELS"], "--parallel=false"),
@@ -157,10 +103,13 @@ def main() -> int:
         )
         lists = []
         for kind, table, macros, option in kinds:
-            ones = [module for module in modules if module.is_cpu == (kind == "cpu")]
+            ones = [module for module in modules if module.kind.startswith("CPU") == (kind == "cpu")]
             lists += _cmake_list(kind, option, ones)
             files[table] = _includable(macros, [line for module in ones for line in module.lines])
-        files["Manifest.inc"] = tables(manifest, reader)
+        files["Manifest.inc"] = "\n".join(
+            _includable([f"GDN_{macro}"], [f"GDN_{macro}({', '.join(map(str, row))})" for row in rows])
+            for macro, rows in _macro_rows(manifest).items()
+        )
         files["kernels.json"] = json.dumps(manifest, indent=1)
         files["kernels.cmake"] = "\n".join([*lists, ""])
     out.mkdir(parents=True, exist_ok=True)

@@ -4,11 +4,24 @@
 
 from __future__ import annotations
 
+import pathlib
+import sys
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-#: A value of each axis, as rows of kernels name it: "Log F32", "Both KV F32".
-Choice = dict[str, str]
+# The file alone, without the package around it.
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "gdn"))
+import _manifest  # noqa: E402
+
+Choice, Manifest = _manifest.Choice, dict[str, Any]
+
+
+class Argument(NamedTuple):
+    """An argument or a result of a function, and of its op: its name, its type, and what the function says of it."""
+
+    name: str
+    type: str
+    notes: list[str] = []
 
 
 class Function(NamedTuple):
@@ -44,7 +57,7 @@ def traits_of(choice: Choice) -> Choice:
     return traits
 
 
-def _tables(manifest: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _tables(manifest: Manifest) -> dict[str, dict[str, Any]]:
     """The tables whose rows change an op, by trait, in the order of the op's attributes."""
     hopper = manifest["hopper"]
     layouts = {**hopper["layouts"], "Item": manifest["cpu"]["item"]}
@@ -58,7 +71,7 @@ def _brought_by(rows: Iterable[dict[str, Any]]) -> set[str]:
     return {argument for row in rows for argument in (*row.get("takes", []), *row.get("gives", []))}
 
 
-def _shape_values(manifest: dict[str, Any], traits: Choice, layout: dict[str, Any]) -> dict[str, Any]:
+def _shape_values(manifest: Manifest, traits: Choice, layout: dict[str, Any]) -> dict[str, Any]:
     """What stands for the names in the shapes of arrays."""
     channels = manifest["hopper"]["channels"][traits["channels"]]
     states = {"KV": ("k", "v"), "VK": ("v", "k")}[traits["state_layout"]]
@@ -70,47 +83,64 @@ def _shape_values(manifest: dict[str, Any], traits: Choice, layout: dict[str, An
     }  # fmt: skip
 
 
-def layer_function(
-    manifest: dict[str, Any], name: str, function: Function, choice: Choice, notes: str = ""
-) -> str:
+def _function(
+    name: str, op: str, inputs: list[Argument], results: list[Argument], facts: Iterable[str] = (), notes: str = "",
+    in_memory: bool = False,
+) -> str:  # fmt: skip
+    """A function of one op."""
+
+    def noted(argument: Argument) -> str:
+        return argument.type + (f" {{{', '.join(argument.notes)}}}" if argument.notes else "")
+
+    arguments = [f"%{argument.name}: {noted(argument)}" for argument in inputs]
+    operands = [f"{argument.name}(%{argument.name} : {argument.type})" for argument in inputs]
+    types, attributes = ", ".join(result.type for result in results), ", ".join(facts)
+    body = "\n      ".join([op, *operands])
+    if in_memory:
+        outs = [f"%out{number}" for number in range(len(results))]
+        arguments += [f"{out}: {result.type}" for out, result in zip(outs, results)]
+        body += f"\n      outs({', '.join(outs)} : {types}) {{{attributes}}}\n  return"
+        return f"func.func @{name}({', '.join(arguments)}){notes} {{\n  {body}\n}}\n"
+    outs = [f"%results#{number}" for number in range(len(results))]
+    body = f"%results:{len(outs)} = {body}\n      {{{attributes}}} -> {types}\n  return {', '.join(outs)} : {types}"
+    return f"func.func @{name}({', '.join(arguments)}) -> ({', '.join(map(noted, results))}){notes} {{\n  {body}\n}}\n"
+
+
+def layer_function(manifest: Manifest, name: str, function: Function, choice: Choice, notes: str = "") -> str:
     """The function of a choice; `notes` are attributes of the function."""
     traits, tables = traits_of(choice), _tables(manifest)
     chosen = {trait: rows[traits[trait]] for trait, rows in tables.items()}
     absent = _brought_by(row for rows in tables.values() for row in rows.values()) - _brought_by(chosen.values())
     values, arrays = _shape_values(manifest, traits, chosen["layout"]), {**manifest["arguments"], **manifest["operands"]}
+    shapes = {name: shape for row in chosen.values() for name, shape in row.get("shapes", {}).items()}
     # A pool is updated in place.
     pool = chosen["ends"].get("pool")
 
-    shapes = {name: shape for row in chosen.values() for name, shape in row.get("shapes", {}).items()}
-
-    def type_of(array: str) -> str:
+    def argument_of(array: str) -> Argument:
         shape = shapes.get(array, arrays[array]["shape"]).format(**values)
-        if not function.in_memory:
-            return f"tensor<{shape}>"
-        return f"memref<{shape}{', strided<[?, ?, ?, 1], offset: ?>' if shape.count('x') == 4 else ''}>"
-
-    def noted(array: str) -> str:
         words = ["bufferization.writable = true"] if array == pool else []
         if function.run_time_states and arrays[array].get("is_state") and pool in (None, array):
             words += [*(["gdn.optional"] if pool is None else []), "gdn.strided"]
-        return type_of(array) + (f" {{{', '.join(words)}}}" if words else "")
+        layout = ", strided<[?, ?, ?, 1], offset: ?>" if shape.count("x") == 4 else ""
+        kind = f"memref<{shape}{layout}>" if function.in_memory else f"tensor<{shape}>"
+        return Argument(arrays[array]["operand"], kind, words)
 
-    inputs = [(arrays[array]["operand"], array) for array in function.arguments if array not in absent]
-    results = [array for array in function.results if array not in absent]
-    numbers = [(word, kind) for row in chosen.values() for word, kind in row.get("scalars", {}).items()]
-    arguments = [f"%{operand}: {noted(array)}" for operand, array in inputs] + [f"%{word}: {kind}" for word, kind in numbers]
-    operands = [f"{operand}(%{operand} : {type_of(array)})" for operand, array in inputs]
-    operands += [f"{word}(%{word} : {kind})" for word, kind in numbers]
+    inputs = [argument_of(array) for array in function.arguments if array not in absent]
+    inputs += [Argument(word, kind) for row in chosen.values() for word, kind in row.get("scalars", {}).items()]
+    results = [argument_of(array) for array in function.results if array not in absent]
     # A row that gives an array says so to an op that has it.
     rows = [row for row in chosen.values() if set(row.get("gives", [])) <= set(function.results)]
-    attributes = [text for row in rows for text in row.get("attributes", [])]
-    types, body = ", ".join(map(type_of, results)), "\n      ".join([function.op, *operands])
-    facts = f"{{{', '.join((*attributes, *function.attributes))}}}"
-    if function.in_memory:
-        outs = [f"%out{number}" for number in range(len(results))]
-        arguments += [f"{out}: {type_of(array)}" for out, array in zip(outs, results)]
-        body += f"\n      outs({', '.join(outs)} : {types}) {facts}\n  return"
-        return f"func.func @{name}({', '.join(arguments)}){notes} {{\n  {body}\n}}\n"
-    outs = [f"%results#{number}" for number in range(len(results))]
-    body = f"%results:{len(outs)} = {body}\n      {facts} -> {types}\n  return {', '.join(outs)} : {types}"
-    return f"func.func @{name}({', '.join(arguments)}) -> ({', '.join(map(noted, results))}){notes} {{\n  {body}\n}}\n"
+    facts = [*(text for row in rows for text in row.get("attributes", [])), *function.attributes]
+    return _function(name, function.op, inputs, results, facts, notes, function.in_memory)
+
+
+def conversion_function(manifest: Manifest, name: str, kind: str, takes: list[str], source: str, target: str) -> str:
+    """The function that converts an array [B, T, H, C] of one type to one of another; without a source it is empty."""
+    types = {"factor": "f32", "a_log": "tensor<?xf32>", "dt_bias": "tensor<?xf32>"}
+    for word, key in (("input", source), ("like", target)):
+        types[word] = f"tensor<?x?x?x?x{manifest['types'][key]['mlir']}>" if key else ""
+    # What a copy makes has its channels side by side.
+    strided = ["gdn.strided"] if "like" in takes else []
+    notes = {word: [f'gdn.name = "{word}"', *(strided if word != "factor" else [])] for word in takes}
+    inputs = [Argument(word, types[word], notes[word]) for word in takes]
+    return _function(name, f"gdn.convert {kind}", inputs, [Argument("result", types["like"], strided)])

@@ -36,6 +36,7 @@
 //           CPU's checks of a call's boundaries and of the rows of a pool of
 //           `count` states, for copies of those that lie on a GPU
 //   kernels() -> JSON
+//   gpus() -> the GPUs of this machine, or why there are none, in words
 //
 // A tensor may be None, and the scale, which is then K^(-1/2). `options` has a
 // bit field each for the gate domain, the domain of beta and the switches, as
@@ -308,3 +309,5 @@ GDN_FUNCTION(kernels, 0) {
                    toJson("gpu_kernels", gpu) + "}",
                result);
 }
+
+GDN_FUNCTION(gpus, 0) { returnString(cpu::listGPUs(), result); }

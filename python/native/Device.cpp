@@ -30,6 +30,27 @@ std::string gdn::cpu::nameOf(Device device) {
   return kind + std::to_string(device.index);
 }
 
+static std::string describe(const GdnDeviceInfo &info, const char *with) {
+  return std::string(info.name) + with + "compute capability " +
+         std::to_string(info.compute_capability / 10) + "." +
+         std::to_string(info.compute_capability % 10);
+}
+
+std::string gdn::cpu::listGPUs() {
+  int32_t count = 0;
+  if (gdnDeviceGetCount(&count) != GDN_SUCCESS)
+    return "none: " + std::string(gdnGetLastErrorMessage());
+  std::string text;
+  for (int32_t index = 0; index < count; ++index) {
+    GdnDeviceInfo info = {};
+    info.struct_size = sizeof(info);
+    if (gdnDeviceGetInfo(index, &info) == GDN_SUCCESS)
+      text += (text.empty() ? "cuda:" : "; cuda:") + std::to_string(index) +
+              " " + describe(info, ", ");
+  }
+  return text.empty() ? "none: the driver lists no device" : text;
+}
+
 /// Why a GPU cannot be used, as far as the driver and the chip are at fault.
 static std::string findFault(Device device) {
   int32_t count = 0;
@@ -41,11 +62,8 @@ static std::string findFault(Device device) {
   info.struct_size = sizeof(info);
   if (gdnDeviceGetInfo(device.index, &info) != GDN_SUCCESS)
     return gdnGetLastErrorMessage();
-  if (info.compute_capability == kComputeCapability)
-    return {};
-  return std::string(info.name) + " of compute capability " +
-         std::to_string(info.compute_capability / 10) + "." +
-         std::to_string(info.compute_capability % 10);
+  return info.compute_capability == kComputeCapability ? ""
+                                                       : describe(info, " of ");
 }
 
 void gdn::cpu::checkDevice(Device device) {

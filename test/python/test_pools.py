@@ -257,7 +257,9 @@ def test_rows_on_a_gpu_can_be_checked(message, rows):
 
     call = torch_call()
     options = _library.pack_first_state(FIRST)
-    checked = (call["q"], call["initial_state"], call["cu_seqlens"], torch.tensor(rows), options)
+    others = (None,) * 6
+    tensors = (call["q"], *others, call["initial_state"], call["cu_seqlens"], None, None, torch.tensor(rows))
+    checked = tensors, options
     if message is None:
         _torch_checks.check_values(*checked)
     else:

@@ -19,7 +19,7 @@ from test_gradients_gpu import backward  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 import gdn  # noqa: E402
-from gdn import _library, _manifest, _torch_backward_gpu, _torch_checks, _torch_saved  # noqa: E402
+from gdn import _library, _torch_backward, _torch_backward_gpu, _torch_checks, _torch_saved  # noqa: E402
 from gdn._api import BUILDERS  # noqa: E402
 from gdn._manifest import GradientForm  # noqa: E402
 
@@ -78,7 +78,7 @@ def kernels(monkeypatch):
     monkeypatch.setattr(_library.load(), "backward_saved", backward_saved)
     monkeypatch.setattr(_torch_saved, "_DEVICES", frozenset(["cpu"]))
     ops = torch.library.Library("gdn", "IMPL")
-    for name, compute in (("saving", _torch_saved._compute_forward), ("backward_saved", _torch_saved._compute_backward)):
+    for name, compute in (("saving", _torch_backward._compute_saving), ("backward_saved", _torch_backward._compute_from_saved)):
         ops.impl(f"gated_delta_rule_{name}", compute, "CPU")
     yield
     ops._destroy()
@@ -183,7 +183,7 @@ def test_wrong_shapes(kernels, changes, message):
             gdn.chunk_gated_delta_rule(**given, **words)
     call = call_of(given, given.get("cu_seqlens"))
     with pytest.raises(ValueError, match=rf"gdn: ({message}).*: expected"):
-        _torch_saved._compute_forward(*call[:9], call.options, True)
+        _torch_saved.compute_forward(*call[:9], call.options, True)
 
 
 def test_boundaries_can_be_checked(kernels, monkeypatch):
@@ -234,11 +234,11 @@ def test_forms(monkeypatch):
     """Each form of the gradients' kernels with 128 channels has a forward that saves, by each schedule, and each that is cut
     one of segments."""
     monkeypatch.syspath_prepend(pathlib.Path(__file__).parents[2] / "python" / "kernels")
-    from modules import gradient_modules
+    from modules import hopper_modules
 
     types, found = _library.MANIFEST["types"], {}
     domains = [list(_library.MANIFEST[f"{name}_domains"]) for name in ("gate", "beta")]
-    for kernel in gradient_modules(_library.MANIFEST, _manifest.gradient_rows(_library.MANIFEST)):
+    for kernel in hopper_modules(_library.MANIFEST):
         if kernel.kind != "Saving":
             continue
         gate_domain, beta_domain = (kernel.traits[name].split()[0] for name in ("gate", "beta"))

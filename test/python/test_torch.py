@@ -93,7 +93,8 @@ def test_boundaries_of_a_gpu_can_be_checked(monkeypatch, dtype, boundaries):
     monkeypatch.setattr(_torch, "_call_library", call)
     monkeypatch.setattr(_torch_checks, "CHECKS_VALUES", True)
     with pytest.raises(expected[0], match=expected[1]):
-        _torch._compute_on_gpu(q, k, v, None, beta, None, None, None, cu, torch.empty_like(v), None, None, None, 0, 0)
+        tensors_of_call = (q, k, v, None, beta, None, None, None, cu, torch.empty_like(v), None, None)
+        _torch._compute_on_gpu(tensors_of_call, None, 0, 0)
 
 
 def test_given_outputs():

@@ -18,13 +18,13 @@ manifest["gate_domains"]["Mild"] = {
     "attributes": ["gate_domain = #gdn.gate_domain<bounded>", "lower_bound = -1.0 : f64"],
 }  # fmt: skip
 row = {
-    "channels": ["64"], "layout": ["Fixed"], "state": ["Both KV F32"], "gate": ["Log F32"], "beta": ["Value F32"],
+    "channels": ["64"], "layout": ["Fixed"], "state": ["Any F32"], "gate": ["Log F32"], "beta": ["Value F32"],
     "norm": ["Plain"], "algorithm": algorithm,
 }  # fmt: skip
 hopper["kernels"] += [
     row,
     {
-        "layout": ["Packed"], "state": ["None"], "gate": ["Mild F32"], "beta": ["Logit F32"], "norm": ["Plain"],
+        "layout": ["Packed"], "state": ["Any F32"], "gate": ["Mild F32"], "beta": ["Logit F32"], "norm": ["Plain"],
         "algorithm": algorithm,
     },
 ]  # fmt: skip
