@@ -26,17 +26,13 @@ class Result(NamedTuple):
     gflops: float
 
 
-def _inputs(options: argparse.Namespace, tokens: int) -> list[Any]:
+def make_inputs(batch: int, tokens: int, heads: int, value_heads: int, channels: int) -> list[Any]:
     """q, k, v, g and beta as NumPy arrays."""
     random = numpy.random.default_rng(0)
-    heads, value_heads = options.heads
-
-    def normal(count: int) -> Any:
-        return random.standard_normal((options.batch, tokens, count, options.channels), "float32")
-
-    q, k = (x / numpy.linalg.norm(x, axis=-1, keepdims=True) for x in (normal(heads), normal(heads)))
-    gates = (options.batch, tokens, value_heads)
-    return [q, k, normal(value_heads), -random.random(gates, "float32"), random.random(gates, "float32")]
+    q, k, v = (random.standard_normal((batch, tokens, count, channels), "float32") for count in (heads, heads, value_heads))
+    q, k = (x / numpy.linalg.norm(x, axis=-1, keepdims=True) for x in (q, k))
+    gates = (batch, tokens, value_heads)
+    return [q, k, v, -random.random(gates, "float32"), random.random(gates, "float32")]
 
 
 def to_gpu(arrays: list[Any], dtype: str) -> list[Any]:
@@ -51,7 +47,8 @@ def to_gpu(arrays: list[Any], dtype: str) -> list[Any]:
     return [tensor.to(getattr(torch, dtype)) for tensor in tensors[:3]] + tensors[3:]
 
 
-def _cast(arrays: list[Any], dtype: str) -> list[Any]:
+def cast(arrays: list[Any], dtype: str) -> list[Any]:
+    """q, k and v in `dtype`, g and beta as they are."""
     if dtype == "bfloat16":
         import ml_dtypes
 
@@ -149,13 +146,13 @@ def run(options: argparse.Namespace) -> int:
     ):
         if min(values) < 1:
             raise ValueError(f"{name}: expected positive numbers, got {min(values)}")
-    on_gpu = options.device == "cuda"
+    on_gpu, (heads, value_heads) = options.device == "cuda", options.heads
     dtype = options.dtype or ("bfloat16" if on_gpu else "float32")
     progress = _Progress(len(options.tokens) * options.runs * (2 if options.fla else 1))
     results = []
     for tokens in options.tokens:
-        arrays = _inputs(options, tokens)
-        own = to_gpu(arrays, dtype) if on_gpu else _cast(arrays, dtype)
+        arrays = make_inputs(options.batch, tokens, heads, value_heads, options.channels)
+        own = to_gpu(arrays, dtype) if on_gpu else cast(arrays, dtype)
         choice = gdn.explain(*own, output_final_state=True)
         calls = {"gdn": _ours(own)}
         if options.fla:
@@ -164,7 +161,7 @@ def run(options: argparse.Namespace) -> int:
             advance = functools.partial(progress.advance, f"{name}, {tokens} tokens")
             seconds = _time(call, options.runs, advance, _synchronize if on_gpu else lambda: None)
             results.append(Result(name, tokens, seconds * 1e3, choice.flop / seconds / 1e9))
-    print(f"B = {options.batch}, H = {options.heads[0]}, HV = {options.heads[1]}, K = V = {options.channels}, "
+    print(f"B = {options.batch}, H = {heads}, HV = {value_heads}, K = V = {options.channels}, "
           f"{dtype}, {options.device}, median of {options.runs}")
     print(f"{'what':<18} {'tokens':>8} {'ms':>10} {'GFLOP/s':>9}")
     for result in results:

@@ -7,6 +7,7 @@ The rule is that of `_api.py`, with a gate for each key channel: what is here is
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -45,15 +46,10 @@ def _bounded(g: Any, A_log: Any, dt_bias: Any, lower_bound: float) -> Any:
     return (lower_bound * 0.5 * (1.0 + numpy.tanh(0.5 * x))).astype(numpy.float32)
 
 
-def _check_size(name: str, value: Any, sizes: dict[str, int]) -> None:
-    """Refuses a parameter that has not one of these numbers of elements, by the words for them."""
-    shape = shape_of(name, value)
-    count = 1
-    for size in shape:
-        count *= size
-    if count not in sizes.values():
-        rule = " or ".join(f"{words} = [{size}]" for words, size in sizes.items())
-        raise ValueError(f"{name}: expected the shape {rule}, got {list(shape)}")
+def _check_size(name: str, value: Any, words: str, size: int) -> None:
+    """Refuses a parameter that has not so many elements, by the words for them."""
+    if value is not None and math.prod(shape := shape_of(name, value)) != size:
+        raise ValueError(f"{name}: expected the shape {words} = [{size}], got {list(shape)}")
 
 
 def _of_heads(parameter: Any) -> Any:
@@ -87,11 +83,8 @@ def _gates(
     if bound == _BOUND and A_log is not None:
         return {"g": g, "A_log": A_log, "dt_bias": dt_bias, "gate_domain": "bounded"}
     heads, channels = shape[2:]
-    for name, value, sizes in (
-        ("A_log", A_log, {"[HV]": heads}), ("dt_bias", dt_bias, {"[HV * K]": heads * channels}),
-    ):  # fmt: skip
-        if value is not None:
-            _check_size(name, value, sizes)
+    _check_size("A_log", A_log, "[HV]", heads)
+    _check_size("dt_bias", dt_bias, "[HV * K]", heads * channels)
     return {"g": _bounded(g, A_log, dt_bias, bound)}
 
 

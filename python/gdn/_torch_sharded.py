@@ -176,17 +176,10 @@ def run_local(forward: Callable[..., tuple[Any, Any]], call: Call) -> tuple[Any,
         if given is not None or part is None:
             return given
         return DTensor.from_local(
-            part, mesh, _placements(cuts, name), run_check=False, shape=torch.Size(shape), stride=_dense(shape)
+            part, mesh, _placements(cuts, name), run_check=False, shape=torch.Size(shape),
+            stride=torch.empty(shape, device="meta").stride(),
         )
 
     sequences = call.q.shape[0] if call.cu_seqlens is None else call.cu_seqlens.shape[0] - 1
     state_shape = (sequences, call.v.shape[2], *([] if state is None else state.shape[2:]))
     return whole("out", call.out, o, call.v.shape), whole("final_state", call.final_state, state, state_shape)
-
-
-def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of a dense tensor."""
-    strides = [1]
-    for size in shape[:0:-1]:
-        strides.insert(0, strides[0] * size)
-    return tuple(strides)

@@ -49,8 +49,8 @@ _FUNCTIONS: tuple[dict[str, Callable[..., tuple[Any, Any]]], ...] = (
 )
 _CONVOLUTION = "causal_conv1d_fn"
 
-#: Type, extents and strides of a tensor, or None.
-_Described = tuple[Any, tuple[int, ...], tuple[int, ...]] | None
+#: Type and extents of a tensor, or None.
+_Described = tuple[Any, tuple[int, ...]] | None
 
 #: The names that are bound: a model's file, a name in it, and what it was and is now.
 _bound: list[tuple[Any, str, Any, Any]] = []
@@ -189,15 +189,11 @@ def _serves(function: str, tensors: tuple[Any, ...], words: tuple[tuple[str, Any
 
 
 def _describe(tensor: Any, left_out: int | None) -> _Described:
-    """A tensor as far as an answer depends on it: with 1 for the extents that are left out, dense. Of boundaries, which
-    have None, the one sequence of a batch of 1 has two."""
+    """A tensor as far as an answer depends on it: with 1 for the extents that are left out. Of boundaries, which have
+    None, the one sequence of a batch of 1 has two."""
     if tensor is None:
         return None
-    shape = (2,) if left_out is None else tuple([1] * left_out + list(tensor.shape[left_out:]))
-    strides = [1]
-    for size in shape[:0:-1]:
-        strides.insert(0, strides[0] * size)
-    return tensor.dtype, shape, tuple(strides)
+    return tensor.dtype, (2,) if left_out is None else tuple([1] * left_out + list(tensor.shape[left_out:]))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -206,7 +202,7 @@ def _ask(
     wants_gradients: bool,
 ) -> bool:  # fmt: skip
     q, k, v, *others = (
-        None if x is None else torch.empty_strided(x[1], x[2], dtype=x[0], device="meta") for x in described
+        None if x is None else torch.empty(x[1], dtype=x[0], device="meta") for x in described
     )
     assert q is not None
     with torch.set_grad_enabled(wants_gradients):
