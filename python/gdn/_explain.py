@@ -325,9 +325,11 @@ def _facts_of_gradients(call: Call, where: str) -> dict[str, Any]:
         # What tokens write is as large as v.
         options |= _library.SAVES_STATES
         saved += _torch_saved.bytes_of_states(call, call.options)
-    described = map(_torch.describe, _torch_backward_gpu.without_data(call))
-    facts = _ask(_library.load().explain_backward, described, where, call.scale, options, 1, 0)
-    forward, saves = facts.pop("forward"), "states" if reads_saved else "inputs"
+    described = [*map(_torch.describe, _torch_backward_gpu.without_data(call))]
+    library, rest = _library.load(), (described, where, call.scale, options, 1, 0)
+    facts = _ask(library.explain_backward, *rest)
+    forward = _ask(library.explain_saving, *rest) if reads_saved else None
+    saves = "states" if reads_saved else "inputs"
     cut = forward.pop("segment_tokens") if forward else 0
     found = {"backward": Backward(**facts, forward_segment_tokens=cut, saved_bytes=saved, saves=saves, why_inputs=reason)}
     if not forward:

@@ -23,20 +23,17 @@ BETA_VALUE, BETA_LOGIT, BETA_DOUBLED_LOGIT = map(
     list(MANIFEST["beta_domains"]).index, ("Value", "Logit", "DoubledLogit")
 )
 
-#: The fields of a call's options, by name.
+#: The fields of a call's options, by name. The manifest says what they mean.
 FIELDS = _manifest.option_fields(MANIFEST)
 #: Of a call's options: the numbers of the gate's and beta's domains, whether q and k are normalised, whether states are
 #: [N, HV, V, K], whether the function goes token by token, and the first row of a pool that sequences may name.
 gate_domain_of, beta_domain_of, has_l2norm, state_is_v_first, is_recurrent, first_state_of = (
     FIELDS[name].of for name in ("gate_domain", "beta_domain", "l2norm", "state_v_first", "recurrent", "first_state")
 )
-#: An option: arrays of uint16 are the bits of bfloat16, which NumPy's export does not know.
+#: Options of one bit.
 BF16_AS_BITS = FIELDS["bf16_as_bits"].pack(1)
-#: An option: a CPU computes arrays of 16 bits in float32, and rounds outputs once.
 FLOAT32_ARITHMETIC = FIELDS["float32_arithmetic"].pack(1)
-#: An option: g decays nothing anywhere, so that no segment of a GPU forgets what is before it.
 UNDECAYED = FIELDS["undecayed"].pack(1)
-#: An option: the forward saves what tokens write and states for its gradients, where there are kernels that do.
 SAVES_STATES = FIELDS["saves_states"].pack(1)
 #: The largest numbers that the library can be told: of a pool's first row, and of segments or tokens of one.
 MOST_FIRST_STATE, MOST_SPLIT_BY = FIELDS["first_state"].most, FIELDS["split_by"].most
@@ -98,8 +95,8 @@ def _import_tvm_ffi() -> Any:
 
 #: The names of the library's functions (Bridge.cpp explains them).
 _FUNCTIONS = (
-    "forward", "forward_objects", "backward", "backward_saved", "forward_saving", "saving_pays", "explain_backward",
-    "reads_objects", "explain", "kernels", "gpus", "check_values",
+    "forward", "forward_objects", "backward", "backward_saved", "forward_saving", "saving_pays", "explain",
+    "explain_backward", "explain_saving", "reads_objects", "kernels", "gpus", "check_values",
 )  # fmt: skip
 
 

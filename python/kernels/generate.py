@@ -58,6 +58,7 @@ def _macro_rows(manifest: Manifest) -> dict[str, list[list[Any]]]:
         "CPU_ALGORITHM": [[key] for key in cpu["kernels"]],
         "CPU_ISA": [[key, quote(row["name"])] for key, row in cpu["isas"].items()],
         **{f"{use.upper()}_TYPE": [[key] for key in keys] for use, keys in manifest["accepted_types"].items()},
+        "WORD": [[quote(fact), quote(word)] for fact, word in hopper["words"].items()],
         "NUMBER": [[name, value] for name, value in numbers.items()],
     }  # fmt: skip
 

@@ -36,26 +36,14 @@ public:
 private:
   void runHead(const Range &range, int64_t head, Floats *dQKOfHead);
   void runKernel(Floats *dQK);
-  /// Tokens of an array in memory: of beta and gates of heads a column.
-  Matrix rowsIn(Floats &memory, const Array &array) const {
-    return {memory, array.rank == 3 ? 1 : D};
-  }
-  void loadRows(const Array &array, const Range &range, int64_t head,
-                Floats &rows) const;
-  void storeRows(const Array &array, const Range &range, int64_t head,
-                 Floats &rows) const;
-  void loadState(const Array &states, int64_t sequence, int64_t head,
-                 Floats &memory) const;
   void undoRawGate(const Range &range, int64_t head);
-  void storeGate(const Range &range, int64_t head);
-  void storeBeta(const Range &range, int64_t head);
 
   const Problem &p;
   const Arrays &wanted;
   void (*function)();
   bool linear;
-  /// Channels of the kernel.
-  int64_t D;
+  /// Channels of the kernel, and what it has of a gate.
+  int64_t D, width;
   /// What the gradient of o is multiplied by: kernels scale by D^(-1/2).
   float factor;
   /// Of all sequences and heads.
@@ -74,33 +62,10 @@ Worker::Worker(const Problem &problem, const KernelSet &kernels, Floats &dALog,
                Floats &dDtBias)
     : p(problem), wanted(*problem.gradients),
       linear(p.gateForm().formula == GateFormula::Log && p.gate.isPresent()),
-      D(kernels.channels), dALog(dALog), dDtBias(dDtBias) {
+      D(kernels.channels), width(p.hasChannelGates() ? D : 1), dALog(dALog),
+      dDtBias(dDtBias) {
   function = kernels.functions[linear];
   factor = static_cast<float>(p.scale * std::sqrt(static_cast<double>(D)));
-}
-
-//===----------------------------------------------------------------------===//
-// Copies
-//===----------------------------------------------------------------------===//
-
-void Worker::loadRows(const Array &array, const Range &range, int64_t head,
-                      Floats &rows) const {
-  rows.assign(range.length() * (array.rank == 3 ? 1 : D), 0.0f);
-  if (array.isPresent())
-    copy(tokensOf(array, range, head), rowsIn(rows, array));
-}
-
-void Worker::storeRows(const Array &array, const Range &range, int64_t head,
-                       Floats &rows) const {
-  if (array.isPresent())
-    copy(rowsIn(rows, array), tokensOf(array, range, head));
-}
-
-void Worker::loadState(const Array &states, int64_t sequence, int64_t head,
-                       Floats &memory) const {
-  memory.assign(D * D, 0.0f);
-  if (states.isPresent())
-    copy(stateOf(states, sequence, head, p.stateVFirst), {memory, D});
 }
 
 //===----------------------------------------------------------------------===//
@@ -137,14 +102,14 @@ static void undoNorm(const Floats &rows, const Floats &inverse,
 /// this sequence in those of the parameters.
 void Worker::undoRawGate(const Range &range, int64_t head) {
   Floats x;
-  loadRows(p.gate, range, head, x);
+  load(tokensOf(p.gate, range, head), x, range.length(), width);
   RawGate raw(p, head);
   std::vector<double> sums(raw.biases.size());
   int64_t count = p.gatesOfHead(), row = range.sequence * p.valueHeads() + head;
   double sumRate = 0;
   for (int64_t t = 0; t < range.length(); ++t)
     for (int64_t i = 0; i < count; ++i) {
-      int64_t n = t * (p.hasChannelGates() ? D : 1) + i;
+      int64_t n = t * width + i;
       double place = x[n] + static_cast<double>(raw.biases[i]);
       // Such a gate has no gradient, and what rounding leaves of one may meet a
       // huge rate.
@@ -159,28 +124,14 @@ void Worker::undoRawGate(const Range &range, int64_t head) {
   std::copy(sums.begin(), sums.end(), dDtBias.begin() + row * count);
 }
 
-void Worker::storeGate(const Range &range, int64_t head) {
-  // Of factors the kernel's own gradient is theirs.
-  if (p.gateForm().hasParameters)
-    undoRawGate(range, head);
-  storeRows(wanted.gate, range, head, dGate);
-}
-
-void Worker::storeBeta(const Range &range, int64_t head) {
-  if (int most = p.betaForm().sigmoid)
-    for (int64_t t = 0; t < range.length(); ++t)
-      dBeta[t] *= beta[t] * (1.0f - beta[t] / static_cast<float>(most));
-  storeRows(wanted.beta, range, head, dBeta);
-}
-
 //===----------------------------------------------------------------------===//
 // Items
 //===----------------------------------------------------------------------===//
 
 void Worker::runKernel(Floats *dQK) {
-  auto rows = [&](Floats &memory) { return Matrix(memory, D).asTokens(); };
-  auto column = [](Floats &memory) { return Matrix(memory, 1).asColumn(); };
-  auto state = [&](Floats &memory) { return Matrix(memory, D).asState(); };
+  auto rows = [&](Floats &memory) { return matrixOf(memory, D).asTokens(); };
+  auto column = [](Floats &memory) { return matrixOf(memory, 1).asColumn(); };
+  auto state = [&](Floats &memory) { return matrixOf(memory, D).asState(); };
   auto gates = [&](Floats &memory) {
     return p.hasChannelGates() ? rows(memory) : column(memory);
   };
@@ -190,18 +141,24 @@ void Worker::runKernel(Floats *dQK) {
 }
 
 void Worker::runHead(const Range &range, int64_t head, Floats *dQKOfHead) {
+  auto tokensIn = [&](const Array &array) {
+    return tokensOf(array, range, head);
+  };
+  auto stateIn = [&](const Array &states) {
+    return stateOf(states, range.sequence, head, p.stateVFirst);
+  };
   int64_t tokens = range.length();
-  loadRows(p.v, range, head, v);
-  loadRows(p.o, range, head, dO);
+  load(tokensIn(p.v), v, tokens, D);
+  load(tokensIn(p.o), dO, tokens, D);
   for (float &x : dO)
     x *= factor;
   if (linear)
-    loadRows(p.gate, range, head, gate);
+    load(tokensIn(p.gate), gate, tokens, width);
   else
     loadGate(p, range, head, D, gate);
   loadBeta(p, range, head, beta);
-  loadState(p.initialState, range.sequence, head, from);
-  loadState(p.finalState, range.sequence, head, dTo);
+  load(stateIn(p.initialState), from, D, D);
+  load(stateIn(p.finalState), dTo, D, D);
   dV.resize(tokens * D);
   dBeta.resize(tokens);
   dGate.resize(gate.size());
@@ -210,19 +167,22 @@ void Worker::runHead(const Range &range, int64_t head, Floats *dQKOfHead) {
     runKernel(dQKOfHead);
   else
     dFrom = dTo;
-  storeRows(wanted.v, range, head, dV);
-  if (p.gate.isPresent())
-    storeGate(range, head);
-  storeBeta(range, head);
-  if (wanted.initialState.isPresent())
-    copy({dFrom, D},
-         stateOf(wanted.initialState, range.sequence, head, p.stateVFirst));
+  // Of factors the kernel's own gradient is theirs.
+  if (p.gateForm().hasParameters)
+    undoRawGate(range, head);
+  if (int most = p.betaForm().sigmoid)
+    for (int64_t t = 0; t < tokens; ++t)
+      dBeta[t] *= beta[t] * (1.0f - beta[t] / static_cast<float>(most));
+  copy(matrixOf(dV, D), tokensIn(wanted.v));
+  copy(matrixOf(dGate, width), tokensIn(wanted.gate));
+  copy(matrixOf(dBeta, 1), tokensIn(wanted.beta));
+  copy(matrixOf(dFrom, D), stateIn(wanted.initialState));
 }
 
 void Worker::runItem(const Range &range, int64_t keyHead) {
   const Array *given[] = {&p.q, &p.k}, *gradients[] = {&wanted.q, &wanted.k};
   for (int i = 0; i < 2; ++i) {
-    loadRows(*given[i], range, keyHead, qk[i]);
+    load(tokensOf(*given[i], range, keyHead), qk[i], range.length(), D);
     if (p.l2norm)
       normalise(qk[i], D, inverse[i]);
     dQK[i].resize(range.length() * D);
@@ -238,7 +198,7 @@ void Worker::runItem(const Range &range, int64_t keyHead) {
   for (int i = 0; i < 2; ++i) {
     if (p.l2norm)
       undoNorm(qk[i], inverse[i], D, dQK[i]);
-    storeRows(*gradients[i], range, keyHead, dQK[i]);
+    copy(matrixOf(dQK[i], D), tokensOf(*gradients[i], range, keyHead));
   }
 }
 
@@ -251,19 +211,18 @@ void Worker::runItem(const Range &range, int64_t keyHead) {
 static void storeParameter(const Array &gradient, const Floats &parts,
                            int64_t heads, int64_t width) {
   Floats sums(width);
-  for (int64_t head = 0; gradient.isPresent() && head < heads; ++head) {
+  for (int64_t head = 0; head < heads; ++head) {
     for (int64_t n = 0; n < width; ++n) {
       double sum = 0;
       for (size_t i = head * width + n; i < parts.size(); i += heads * width)
         sum += parts[i];
       sums[n] = static_cast<float>(sum);
     }
-    copy({sums, width}, parameterOf(gradient, head, width));
+    copy(matrixOf(sums, width), parameterOf(gradient, head, width));
   }
 }
 
-void gdn::cpu::runBackward(const Problem &p,
-                           const std::vector<Range> &sequences) {
+void gdn::cpu::runBackward(const Problem &p, Ranges sequences) {
   const KernelChoice forward = chooseKernel(p, sequences);
   int64_t channels = std::max(p.keyChannels(), p.valueChannels());
   const KernelSet *kernels = findKernel(
@@ -273,15 +232,15 @@ void gdn::cpu::runBackward(const Problem &p,
          "kernels for gradients of " + std::to_string(channels) +
              " channels in this build",
          "none", "RuntimeError");
-  std::vector<Range> ranges = sequences;
-  sortByLength(ranges);
-  int64_t H = p.keyHeads(), count = std::ssize(ranges) * H;
+  sortByLength(sequences);
+  int64_t H = p.keyHeads(), count = std::ssize(sequences) * H;
   int threads = countThreads(p, count, kBackwardCost * forward.chunkSeconds);
   int64_t heads = p.valueHeads(), width = p.gatesOfHead();
-  Floats dALog(ranges.size() * heads), dDtBias(ranges.size() * heads * width);
+  Floats dALog(sequences.size() * heads),
+      dDtBias(sequences.size() * heads * width);
   forEachItem(count, threads, [&] {
     return [&, worker = Worker(p, *kernels, dALog, dDtBias)](
-               int64_t i) mutable { worker.runItem(ranges[i / H], i % H); };
+               int64_t i) mutable { worker.runItem(sequences[i / H], i % H); };
   });
   storeParameter(p.gradients->aLog, dALog, heads, 1);
   storeParameter(p.gradients->dtBias, dDtBias, heads, width);

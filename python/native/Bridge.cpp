@@ -27,8 +27,8 @@
 //           for its gradients (Hopper.h)
 //   reads_objects(exchange_api) -> bool: whether it can
 //   explain(descriptions, scale, options, num_threads, max_seqlen) -> JSON
-//   explain_backward(descriptions, scale, options, num_threads, max_seqlen) ->
-//           JSON: the kernels of gradients on a GPU
+//   explain_backward, explain_saving: the same of gradients on a GPU, and of
+//           the forward that saves for them, where the options say so
 //   saving_pays(device, sequences, tokens, key_heads, heads, has_segments,
 //           options) -> bool: whether a call that saves for its gradients is
 //           predicted to take less time with them than one that does not
@@ -43,7 +43,7 @@
 // the manifest (gdn/kernels.json) lists them; the order of the tensors is there
 // too. `descriptions` are the tensors as 64-bit integers: the rank (or -1),
 // DLPack's type code and bits, the device's type and index, the address (0
-// where nobody knows it), extents and strides.
+// where nobody knows it), four extents and four strides.
 //
 //===----------------------------------------------------------------------===//
 
@@ -125,43 +125,16 @@ static void returnBool(bool value, TVMFFIAny *result) {
 // Calls
 //===----------------------------------------------------------------------===//
 
-/// What a call's arrays and options must be, wherever it runs.
-static void checkCall(const Problem &problem) {
-  check(problem);
-  checkDevice(problem.device);
-}
-
-static void runOnCPU(const Problem &problem) {
-  if (problem.kind == Kind::Saving)
-    throw Error{"NotImplementedError",
-                "gdn: expected a GPU for a forward that saves, got the CPU"};
-  check(problem);
-  checkMemory(problem);
-  cpu::run(problem);
-}
-
-static void runOnGPU(const Problem &problem, const Caller &caller) {
-  const hopper::HopperCall call(problem);
-  const GdnCallPlan *known = call.recall();
-  known ? checkOverlaps(problem) : checkCall(problem);
-  if (problem.kind == Kind::Backward && problem.hasChannelGates())
-    throw Error{"NotImplementedError",
-                "g: expected gates [B, T, HV] for gradients on a GPU in this "
-                "version, got one per channel"};
-  checkMemory(problem);
-  auto allocate = [&caller](auto &&...args) {
-    return caller.allocate(args...);
-  };
-  call.run(known, caller.streamOf(problem.device.index), allocate);
-}
-
 /// Runs a call whose arrays and options have been read.
 static void run(Problem &problem, const TVMFFIAny &scale,
                 const Caller &caller) {
   setScale(scale, problem);
   if (!problem.o.isPresent() && problem.kind != Kind::Backward)
     throw Error{"TypeError", "out: expected a tensor, got None"};
-  problem.isOnCPU() ? runOnCPU(problem) : runOnGPU(problem, caller);
+  if (problem.isOnCPU())
+    return cpu::run(problem);
+  auto allocate = [&](auto &&...args) { return caller.allocate(args...); };
+  hopper::run(problem, caller.streamOf(problem.device.index), allocate);
 }
 
 /// How many tensors a call has: those of all calls, the gradients of a
@@ -177,19 +150,18 @@ static void runArrays(Kind kind, bool hasSaved, const TVMFFIAny *args) {
   Problem problem;
   problem.kind = kind;
   readOptions(options, problem);
-  readArrays(args, problem);
-  args += cpu::kNumArrays;
+  for (Array *array : arraysOf<cpu::Arrays>(problem))
+    readArray(*args++, *array, problem);
   cpu::Arrays gradients;
   if (kind == Kind::Backward) {
     problem.gradients = &gradients;
     problem.savesStates = hasSaved;
     for (int i = 0; i < cpu::kNumGradients; ++i)
-      readArray(*args++, *arraysOf<cpu::Arrays>(problem)[i],
-                *arraysOf(gradients)[i], problem);
+      readArray(*args++, *arraysOf(gradients)[i], problem);
   }
   for (Array *saved : {&problem.writes, &problem.states})
     if (hasSaved)
-      readArray(*args++, problem.v, *saved, problem);
+      readArray(*args++, *saved, problem);
   run(problem, *options, {});
 }
 
@@ -232,7 +204,8 @@ static void explainCall(Kind kind, const TVMFFIAny *args, TVMFFIAny *result) {
   readOptions(args + 1, problem);
   readDescriptions(args[0], problem);
   setScale(args[1], problem);
-  checkCall(problem);
+  check(problem);
+  checkDevice(problem.device);
   returnString(problem.isOnCPU() ? cpu::describe(problem)
                                  : hopper::describe(problem),
                result);
@@ -244,6 +217,10 @@ GDN_FUNCTION(explain, 1 + kNumOptions) {
 
 GDN_FUNCTION(explain_backward, 1 + kNumOptions) {
   explainCall(Kind::Backward, args, result);
+}
+
+GDN_FUNCTION(explain_saving, 1 + kNumOptions) {
+  explainCall(Kind::Saving, args, result);
 }
 
 GDN_FUNCTION(saving_pays, 7) {
@@ -260,14 +237,14 @@ GDN_FUNCTION(saving_pays, 7) {
   problem.v.sizes = {1, tokens, heads, 1};
   problem.cuSeqlens.rank = 1;
   problem.cuSeqlens.sizes = {sequences + 1};
-  returnBool(hopper::HopperCall(problem).predictSaving(hasSegments), result);
+  returnBool(hopper::predictSaving(problem, hasSegments), result);
 }
 
 GDN_FUNCTION(check_values, 5) {
   Problem problem;
   Array &boundaries = problem.cuSeqlens, &rows = problem.stateIndices;
-  readArray(args[0], boundaries, boundaries, problem);
-  readArray(args[1], rows, rows, problem);
+  readArray(args[0], boundaries, problem);
+  readArray(args[1], rows, problem);
   const auto [tokens, first, states] = readIntegers<3>(
       args + 2, "tokens, first_state, count: expected integers");
   for (const Array *list : {&boundaries, &rows}) {

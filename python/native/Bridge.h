@@ -19,17 +19,10 @@ using cpu::Array;
 using cpu::Error;
 using cpu::Problem;
 
-//===----------------------------------------------------------------------===//
-// Arguments
-//===----------------------------------------------------------------------===//
-
-/// Reads a tensor of a call. Messages call it what they call `named`, an array
-/// of the problem.
-void readTensor(const DLTensor &tensor, const Array &named, Array &array,
-                Problem &problem);
-/// Reads a tensor of a call, or None.
-void readArray(const TVMFFIAny &value, const Array &named, Array &array,
-               Problem &problem);
+/// Reads a tensor of a call into an array of the problem.
+void readTensor(const DLTensor &tensor, Array &array, Problem &problem);
+/// The same, or None.
+void readArray(const TVMFFIAny &value, Array &array, Problem &problem);
 
 /// Arguments that are integers, of which messages say what is expected.
 template <size_t count>
@@ -53,18 +46,12 @@ void readOptions(const TVMFFIAny *args, Problem &problem);
 /// The options alone, which are one integer.
 void unpackOptions(int64_t options, Problem &problem);
 
-/// Reads all arrays of a call, which begin the arguments.
-void readArrays(const TVMFFIAny *args, Problem &problem);
-/// Reads their descriptions, integers in a bytes object.
+/// Reads descriptions of all arrays of a call, integers in a bytes object.
 void readDescriptions(const TVMFFIAny &value, Problem &problem);
 
 /// The scale, which is K^(-1/2) for None. q has been read; `check` refuses
 /// other shapes.
 void setScale(const TVMFFIAny &scale, Problem &problem);
-
-//===----------------------------------------------------------------------===//
-// Callers
-//===----------------------------------------------------------------------===//
 
 /// TVM-FFI makes an object of each tensor that it passes, which costs a call of
 /// eight tensors as much as all checks. A library that has DLPack's exchange

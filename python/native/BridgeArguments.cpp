@@ -27,10 +27,6 @@ extern "C" {
 TVMFFIEnvGetDLPackManagedTensorAllocator();
 }
 
-//===----------------------------------------------------------------------===//
-// Arguments
-//===----------------------------------------------------------------------===//
-
 static Element elementOf(DLDataType type, bool hasBits) {
   if (type.lanes != 1)
     return Element::Other;
@@ -44,44 +40,34 @@ static Element elementOf(DLDataType type, bool hasBits) {
   return Element::Other;
 }
 
-void gdn::bridge::readTensor(const DLTensor &tensor, const Array &named,
-                             Array &array, Problem &p) {
+void gdn::bridge::readTensor(const DLTensor &tensor, Array &array, Problem &p) {
   Device device = {tensor.device.device_type, tensor.device.device_id};
   // All arrays lie where q lies, which is read first.
   if (&array == &p.q)
     p.device = device;
   if (device != p.device)
-    fail(p.nameOf(named), "a tensor on " + nameOf(p.device) + " as q is",
+    fail(p.nameOf(array), "a tensor on " + nameOf(p.device) + " as q is",
          "one on " + nameOf(device));
   array.element = elementOf(tensor.dtype, p.bf16AsBits);
   array.typeCode = tensor.dtype.code;
   array.typeBits = tensor.dtype.bits;
   array.rank = tensor.ndim;
   array.data = static_cast<char *>(tensor.data) + tensor.byte_offset;
-  // Without strides an array is dense.
-  int64_t dense = 1;
-  for (int i = std::min(array.rank, kMaxRank) - 1; i >= 0; --i) {
-    array.sizes[i] = tensor.shape[i];
-    array.strides[i] = tensor.strides ? tensor.strides[i] : dense;
-    dense *= tensor.shape[i];
-  }
-}
-
-void gdn::bridge::readArray(const TVMFFIAny &value, const Array &named,
-                            Array &array, Problem &p) {
-  if (value.type_index == kTVMFFINone)
-    return;
-  if (value.type_index == kTVMFFITensor)
-    readTensor(*TVMFFITensorGetDLTensorPtr(value.v_obj), named, array, p);
-  else if (value.type_index == kTVMFFIDLTensorPtr)
-    readTensor(*static_cast<const DLTensor *>(value.v_ptr), named, array, p);
+  const int stored = std::min(array.rank, kMaxRank);
+  std::copy_n(tensor.shape, stored, array.sizes.begin());
+  if (tensor.strides)
+    std::copy_n(tensor.strides, stored, array.strides.begin());
   else
-    fail(p.nameOf(named), "a tensor or None", "another type", "TypeError");
+    array.makeDense();
 }
 
-void gdn::bridge::readArrays(const TVMFFIAny *args, Problem &p) {
-  for (Array *array : arraysOf<Arrays>(p))
-    readArray(*args++, *array, *array, p);
+void gdn::bridge::readArray(const TVMFFIAny &value, Array &array, Problem &p) {
+  if (value.type_index == kTVMFFITensor)
+    readTensor(*TVMFFITensorGetDLTensorPtr(value.v_obj), array, p);
+  else if (value.type_index == kTVMFFIDLTensorPtr)
+    readTensor(*static_cast<const DLTensor *>(value.v_ptr), array, p);
+  else if (value.type_index != kTVMFFINone)
+    fail(p.nameOf(array), "a tensor or None", "another type", "TypeError");
 }
 
 /// The bytes of a bytes object, however it was passed; none of another value.
@@ -124,7 +110,7 @@ void gdn::bridge::readDescriptions(const TVMFFIAny &value, Problem &p) {
                        one.strides,
                        0};
     if (one.rank >= 0)
-      readTensor(tensor, *array, *array, p);
+      readTensor(tensor, *array, p);
   }
 }
 
@@ -172,10 +158,6 @@ void gdn::bridge::setScale(const TVMFFIAny &scale, Problem &p) {
     p.scale = std::pow(static_cast<double>(p.keyChannels()), -0.5);
 }
 
-//===----------------------------------------------------------------------===//
-// Objects of Python
-//===----------------------------------------------------------------------===//
-
 bool gdn::bridge::canReadObjects(const DLPackExchangeAPI &api) {
   return api.header.version.major == DLPACK_MAJOR_VERSION &&
          api.dltensor_from_py_object_no_sync && api.current_work_stream &&
@@ -193,17 +175,13 @@ void gdn::bridge::readObjects(const DLPackExchangeAPI &api, void *tuple,
     DLTensor tensor;
     if (!object || api.dltensor_from_py_object_no_sync(object, &tensor) != 0)
       throw Error{"EnvErrorAlreadySet", {}}; // TVM-FFI raises Python's own
-    readTensor(tensor, *array, *array, p);
+    readTensor(tensor, *array, p);
   }
 }
 
 std::shared_ptr<void> gdn::bridge::releaseGIL() {
   return {PyEval_SaveThread(), PyEval_RestoreThread};
 }
-
-//===----------------------------------------------------------------------===//
-// Streams and memory
-//===----------------------------------------------------------------------===//
 
 void *Caller::streamOf(int32_t device) const {
   void *stream = nullptr;

@@ -161,33 +161,23 @@ struct Range {
   int64_t length() const { return end - begin; }
 };
 
+using Ranges = std::vector<Range>;
+
 /// The sequences of a call. Where boundaries are only described, they are of
 /// the same length.
-std::vector<Range> rangesOf(const Problem &problem);
+Ranges rangesOf(const Problem &problem);
 
 /// The longest first, so that no thread is left alone with one at the end.
-void sortByLength(std::vector<Range> &ranges);
+void sortByLength(Ranges &ranges);
 
 using Floats = std::vector<float>;
 
 /// Tokens, or the state of an item, of any float type, with distances in
-/// elements.
+/// elements. Those of an absent array have no rows.
 struct Matrix {
   char *data = nullptr;
   Element element = Element::F32;
   int64_t rows = 0, columns = 0, rowStride = 0, columnStride = 1;
-
-  Matrix() = default;
-  Matrix(void *data, Element element, int64_t rows, int64_t columns,
-         int64_t rowStride, int64_t columnStride)
-      : data(static_cast<char *>(data)), element(element), rows(rows),
-        columns(columns), rowStride(rowStride), columnStride(columnStride) {}
-  /// A dense one.
-  Matrix(void *data, Element element, int64_t rows, int64_t columns)
-      : Matrix(data, element, rows, columns, columns, 1) {}
-  Matrix(Floats &memory, int64_t columns)
-      : Matrix(memory.data(), Element::F32, std::ssize(memory) / columns,
-               columns) {}
 
   /// As [1, rows, 1, columns], [1, rows, 1] of a column, and [1, 1, rows,
   /// columns]. Channels lie side by side.
@@ -214,8 +204,14 @@ Matrix stateOf(const Array &states, int64_t row, int64_t head,
 /// state of a sequence; -1 of a sequence that has none in a pool.
 int64_t stateRowOf(const Problem &problem, int64_t sequence);
 
+/// Memory as dense rows.
+Matrix matrixOf(Floats &memory, int64_t columns);
+
 /// Copies what both have.
 void copy(const Matrix &from, const Matrix &to);
+
+/// Makes memory of a matrix, with zeros where it has nothing.
+Matrix load(const Matrix &from, Floats &to, int64_t rows, int64_t columns);
 
 /// Makes outputs of tokens zeros, of all heads.
 void clearOutputs(const Problem &problem, const Range &range);
@@ -298,26 +294,25 @@ inline constexpr int64_t kSegmentTokens = 2048;
 int countThreads(const Problem &problem, int64_t items, double seconds);
 
 /// Decides for sequences of a problem that `check` accepts.
-KernelChoice chooseKernel(const Problem &problem,
-                          const std::vector<Range> &sequences);
+KernelChoice chooseKernel(const Problem &problem, const Ranges &sequences);
 
 /// What a call would run as a JSON object.
 std::string describe(const Problem &problem);
 
-/// Runs a call that `check` and `checkMemory` accept.
+/// Checks a call and runs it.
 void run(const Problem &problem);
 
 /// Computes these sequences as the choice says.
 void runForward(const Problem &problem, const KernelChoice &chosen,
-                std::vector<Range> sequences);
+                Ranges sequences);
 
 /// Computes segments of the sequences side by side.
-void runInSegments(const Problem &problem, const std::vector<Range> &sequences);
+void runInSegments(const Problem &problem, const Ranges &sequences);
 
 /// Writes the gradients of a call whose `o` and `finalState` are the gradients
 /// of these outputs; absent ones are zero. Nothing but the call's inputs was
 /// kept: what the gradients need of the forward is computed again.
-void runBackward(const Problem &problem, const std::vector<Range> &sequences);
+void runBackward(const Problem &problem, Ranges sequences);
 
 } // namespace gdn::cpu
 

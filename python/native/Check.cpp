@@ -23,19 +23,20 @@ const char *Problem::nameOf(const Array &array) const {
 #define GDN_ARRAY(field, name, inBackward, ...) {name, inBackward},
 #include "Manifest.inc"
   };
-  auto all = arraysOf<const Arrays>(*this);
-  auto index = std::find(all.begin(), all.end(), &array) - all.begin();
-  return names[index][kind == Kind::Backward];
+  auto findIn = [&](const Arrays &arrays) {
+    auto all = arraysOf(arrays);
+    return std::find(all.begin(), all.end(), &array) - all.begin();
+  };
+  auto index = findIn(*this);
+  if (index == kNumArrays && gradients)
+    index = findIn(*gradients);
+  return index < kNumArrays ? names[index][kind == Kind::Backward] : "saved";
 }
 
 void gdn::cpu::fail(const std::string &name, const std::string &rule,
                     const std::string &got, const char *kind) {
   throw Error{kind, name + ": expected " + rule + ", got " + got};
 }
-
-//===----------------------------------------------------------------------===//
-// Shapes and types
-//===----------------------------------------------------------------------===//
 
 /// The texts of so many things, as a list.
 static std::string join(size_t count, auto textOf, const char *last = ", ") {

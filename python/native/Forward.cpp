@@ -30,8 +30,6 @@ public:
   void runItem(const Range &range, int64_t state, int64_t head);
 
 private:
-  /// The state to start from, as the kernel reads it.
-  Matrix readState(int64_t row, int64_t head);
   /// Tokens of a head as the kernel reads them.
   Matrix read(const Array &array, const Range &range, int64_t head,
               std::vector<char> &memory) const;
@@ -64,23 +62,12 @@ Worker::Worker(const Problem &problem, const KernelChoice &chosen)
 
 Matrix Worker::scratchState(Floats &memory) const {
   memory.resize(D * D);
-  return {memory, D};
+  return matrixOf(memory, D);
 }
 
 /// Whether a kernel reads and writes a state where it lies.
 static bool isDirect(const Matrix &state) {
   return state.data && state.element == Element::F32 && state.columnStride == 1;
-}
-
-Matrix Worker::readState(int64_t row, int64_t head) {
-  Matrix given;
-  if (p.initialState.isPresent())
-    given = stateOf(p.initialState, row, head);
-  if (!chosen.padded && isDirect(given))
-    return given;
-  states[0].assign(D * D, 0.0f);
-  copy(given, {states[0], D});
-  return {states[0], D};
 }
 
 Matrix Worker::read(const Array &array, const Range &range, int64_t head,
@@ -93,7 +80,7 @@ Matrix Worker::read(const Array &array, const Range &range, int64_t head,
   if (given.columns < D)
     memory.assign(bytes, 0);
   memory.resize(bytes);
-  Matrix padded(memory.data(), element, given.rows, D);
+  Matrix padded = {memory.data(), element, given.rows, D, D};
   copy(given, padded);
   return padded;
 }
@@ -105,14 +92,18 @@ void Worker::runTokens(const Range &range, int64_t before, int64_t head,
   Matrix o = tokensOf(p.o, range, head), written = o;
   if (chosen.padded) {
     copies[3].resize(std::max<int64_t>(tokens, 1) * D * sizeOf(element));
-    written = {copies[3].data(), element, tokens, D};
+    written = {copies[3].data(), element, tokens, D, D};
   }
-  Matrix betas(beta.data() + before, Element::F32, tokens, 1);
-  int64_t width = p.hasChannelGates() ? D : 1;
-  Matrix gates(gate.data() + before * width, Element::F32, tokens, width);
+  auto partOf = [&](Floats &memory, int64_t width) {
+    Matrix all = matrixOf(memory, width);
+    return Matrix{all.data + before * width * sizeOf(Element::F32), all.element,
+                  tokens, width, width};
+  };
+  Matrix gates = partOf(gate, p.hasChannelGates() ? D : 1);
   callKernel(function, read(p.q, range, keyHead, copies[0]).asTokens(),
              read(p.k, range, keyHead, copies[1]).asTokens(),
-             read(p.v, range, head, copies[2]).asTokens(), betas.asColumn(),
+             read(p.v, range, head, copies[2]).asTokens(),
+             partOf(beta, 1).asColumn(),
              p.hasChannelGates() ? gates.asTokens() : gates.asColumn(),
              from.asState(), written.asTokens(), to.asState());
   // In the kernel's type, which may be wider than the caller's.
@@ -128,9 +119,10 @@ void Worker::runTokens(const Range &range, int64_t before, int64_t head,
 void Worker::runItem(const Range &range, int64_t state, int64_t head) {
   loadGate(p, range, head, D, gate);
   loadBeta(p, range, head, beta);
-  Matrix from = readState(state, head), to;
-  if (p.finalState.isPresent())
-    to = stateOf(p.finalState, state, head);
+  Matrix from = stateOf(p.initialState, state, head),
+         to = stateOf(p.finalState, state, head);
+  if (chosen.padded || !isDirect(from))
+    from = load(from, states[0], D, D);
   // The kernel writes the caller's state where it may: float32 in rows, and
   // not the one that it reads.
   bool writesTo = !chosen.padded && isDirect(to) && to.data != from.data;
@@ -151,7 +143,7 @@ void Worker::runItem(const Range &range, int64_t state, int64_t head) {
 }
 
 void gdn::cpu::runForward(const Problem &p, const KernelChoice &chosen,
-                          std::vector<Range> sequences) {
+                          Ranges sequences) {
   sortByLength(sequences);
   int64_t H = p.valueHeads();
   forEachItem(std::ssize(sequences) * H, chosen.threads, [&] {

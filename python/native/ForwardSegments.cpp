@@ -21,37 +21,27 @@
 
 using namespace gdn::cpu;
 
-static Array makeArray(void *data, Element element,
-                       const std::array<int64_t, kMaxRank> &sizes,
-                       const std::array<int64_t, kMaxRank> &strides) {
-  Array array;
-  array.element = element;
-  array.rank = kMaxRank;
-  array.sizes = sizes;
-  array.strides = strides;
-  array.data = data;
-  return array;
-}
-
 namespace {
 /// One batch row, or all packed sequences, in segments.
 class SegmentedRow {
 public:
-  SegmentedRow(const Problem &problem, std::vector<Range> sequences);
+  SegmentedRow(const Problem &problem, Ranges sequences);
 
   void run();
 
 private:
   /// The states [S, H, K, columns] of all segments.
   Array statesIn(Floats &memory, int64_t columns) const {
-    return makeArray(memory.data(), Element::F32,
-                     {std::ssize(segments), H, K, columns},
-                     {H * K * columns, K * columns, columns, 1});
+    return {.element = Element::F32,
+            .rank = kMaxRank,
+            .sizes = {std::ssize(segments), H, K, columns},
+            .strides = {H * K * columns, K * columns, columns, 1},
+            .data = memory.data()};
   }
   /// The forward of `problem` on those segments. What the caller says of all
   /// stays: it may be that no length chooses the kernel.
   void runPart(Problem problem, const Array &initial, const Array &final,
-               const std::vector<Range> &part) const;
+               const Ranges &part) const;
   void makeMaps();
   void scan(size_t number, int64_t head);
   void copyLast(const Array &states, size_t number, int64_t head) const;
@@ -59,10 +49,10 @@ private:
 
   const Problem &p;
   int64_t K, V, H;
-  std::vector<Range> sequences;
+  Ranges sequences;
   /// The segments, the numbers of each sequence's first one, and those with
   /// others behind them.
-  std::vector<Range> segments, ahead;
+  Ranges segments, ahead;
   std::vector<int64_t> first;
   /// M [S, H, K, K], B (and the states behind segments, in the end) and the
   /// states before segments [S, H, K, V].
@@ -80,7 +70,7 @@ static int64_t lengthOf(const Problem &p, int64_t longest) {
   return std::max<int64_t>((chunks + value - 1) / value, 1) * chunk;
 }
 
-SegmentedRow::SegmentedRow(const Problem &problem, std::vector<Range> given)
+SegmentedRow::SegmentedRow(const Problem &problem, Ranges given)
     : p(problem), K(p.keyChannels()), V(p.valueChannels()), H(p.valueHeads()),
       sequences(std::move(given)) {
   int64_t longest = 0;
@@ -107,8 +97,7 @@ SegmentedRow::SegmentedRow(const Problem &problem, std::vector<Range> given)
 }
 
 void SegmentedRow::runPart(Problem problem, const Array &initial,
-                           const Array &final,
-                           const std::vector<Range> &part) const {
+                           const Array &final, const Ranges &part) const {
   problem.stateVFirst = false;
   problem.initialState = initial;
   problem.finalState = final;
@@ -124,18 +113,21 @@ void SegmentedRow::makeMaps() {
   runPart(p, Array(), statesIn(added, V), ahead);
   Problem problem = p;
   Floats zeros(K);
-  const std::array<int64_t, kMaxRank> sizes = {1, p.tokens(), H, K};
-  problem.v = makeArray(zeros.data(), p.v.element, sizes, {0, 0, 0, 1});
+  problem.v.data = zeros.data();
+  problem.v.sizes[3] = K;
+  problem.v.strides = {0, 0, 0, 1};
   std::vector<char> unread;
   if (K != V) {
     unread.resize(p.tokens() * H * K * sizeOf(p.o.element));
-    problem.o = makeArray(unread.data(), p.o.element, sizes, {0, H * K, K, 1});
+    problem.o.data = unread.data();
+    problem.o.sizes[3] = K;
+    problem.o.strides = {0, H * K, K, 1};
   }
   Floats identity(K * K);
   for (int64_t i = 0; i < K; ++i)
     identity[i * K + i] = 1;
-  Array initial = makeArray(identity.data(), Element::F32,
-                            {std::ssize(segments), H, K, K}, {0, 0, K, 1});
+  Array initial = statesIn(identity, K);
+  initial.strides = {0, 0, K, 1};
   runPart(problem, initial, statesIn(maps, K), ahead);
 }
 
@@ -143,7 +135,7 @@ void SegmentedRow::makeMaps() {
 void SegmentedRow::scan(size_t number, int64_t head) {
   int64_t begin = first[number], end = first[number + 1], size = K * V;
   int64_t row = stateRowOf(p, sequences[number].sequence);
-  if (begin < end && p.initialState.isPresent() && row >= 0)
+  if (begin < end && row >= 0)
     copy(stateOf(p.initialState, row, head, p.stateVFirst),
          stateOf(statesIn(entry, V), begin, head));
   if (end - begin < 2)
@@ -176,7 +168,7 @@ void SegmentedRow::copyLast(const Array &states, size_t number,
   if (row < 0)
     return;
   Floats zeros(K * V);
-  Matrix from(zeros, V);
+  Matrix from = matrixOf(zeros, V);
   if (first[number] < first[number + 1])
     from = stateOf(states, first[number + 1] - 1, head);
   else if (p.initialState.isPresent())
@@ -213,8 +205,7 @@ void SegmentedRow::run() {
       clearOutputs(p, range);
 }
 
-void gdn::cpu::runInSegments(const Problem &p,
-                             const std::vector<Range> &sequences) {
+void gdn::cpu::runInSegments(const Problem &p, const Ranges &sequences) {
   if (p.cuSeqlens.isPresent())
     return SegmentedRow(p, sequences).run();
   // Rows one by one have memory for one.

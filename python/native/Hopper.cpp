@@ -12,13 +12,11 @@
 #include <exception>
 #include <iterator>
 #include <limits>
-#include <string_view>
+#include <vector>
 
 using namespace gdn;
+using namespace gdn::cpu;
 using namespace gdn::hopper;
-using gdn::cpu::Array;
-using gdn::cpu::Arrays;
-using gdn::cpu::Kind;
 
 //===----------------------------------------------------------------------===//
 // The functions
@@ -62,34 +60,45 @@ static constexpr GdnFact words[] = {
 #define GDN_GATE_DOMAIN(key, name, formula, hasParameters, fact, bound)        \
   {"gate_domain=" fact, name},
 #define GDN_BETA_DOMAIN(key, name, sigmoid, fact) {"beta_domain=" fact, name},
+#define GDN_WORD(fact, word) {fact, word},
 #include "Manifest.inc"
-    {"d_o", "gradient of o"},
-    {"d_final_state", "gradient of the final state"},
-    {"qk_l2norm", "use_qk_l2norm_in_kernel"},
-    {"qk_l2norm=true", "True"},
-    {"qk_l2norm=false", "False"},
-    {"state_layout=kv", "'kv'"},
-    {"state_layout=vk", "'vk'"},
-    {"split_length", "segment_length"},
-    {"split_length=none", "None"},
-    {"split_into", "context_parallel"},
-    {"split_into=none", "False"},
-    {"state_interval", "save_for_backward"},
-    {"state_interval=none", "\"inputs\""}};
+};
 
 static constexpr const char *gradientNames[] = {
 #define GDN_ARRAY(field, name, inBackward, operand, ofBackward) "d" operand,
 #include "Manifest.inc"
 };
 
+namespace {
+/// A problem as the library of calls takes it. The problem outlives it.
+class HopperCall {
+public:
+  explicit HopperCall(const Problem &problem);
+  HopperCall(const HopperCall &) = delete;
+  HopperCall &operator=(const HopperCall &) = delete;
+
+  void launch(const GdnCallPlan *known, void *stream,
+              const Allocate &allocate) const;
+
+  GdnCall call = {};
+
+private:
+  void add(const char *name, const Array &array);
+
+  /// Those of a call, their gradients, and what is saved.
+  static constexpr int kMaxArrays = kNumArrays + kNumGradients + 2;
+
+  GdnTensor tensors[kMaxArrays];
+  GdnCallArray arrays[kMaxArrays];
+  GdnFact facts[6];
+};
+} // namespace
+
 void HopperCall::add(const char *name, const Array &array) {
-  int32_t place = call.num_arrays++;
-  arrays[place] = {name, nullptr};
-  if (!array.isPresent())
-    return;
-  tensors[place] = {array.data, cpu::infoOf(array.element).dtype, array.rank,
-                    array.sizes.data(), array.strides.data()};
-  arrays[place].tensor = &tensors[place];
+  GdnTensor &tensor = tensors[call.num_arrays];
+  tensor = {array.data, infoOf(array.element).dtype, array.rank,
+            array.sizes.data(), array.strides.data()};
+  arrays[call.num_arrays++] = {name, array.isPresent() ? &tensor : nullptr};
 }
 
 HopperCall::HopperCall(const Problem &p) {
@@ -99,7 +108,7 @@ HopperCall::HopperCall(const Problem &p) {
 #define GDN_ARRAY(field, name, inBackward, operand, ofBackward)                \
   add(isBackward ? ofBackward : operand, p.field);
 #include "Manifest.inc"
-  for (int i = 0; p.gradients && i < cpu::kNumGradients; ++i)
+  for (int i = 0; p.gradients && i < kNumGradients; ++i)
     add(gradientNames[i], *arraysOf(*p.gradients)[i]);
   if (saves) {
     add("writes", p.writes);
@@ -140,29 +149,6 @@ HopperCall::HopperCall(const Problem &p) {
   call.num_words = std::size(words);
 }
 
-void HopperCall::inventAddresses(bool isPool) {
-  // Views of one unknown buffer have its offsets as addresses, and stay as far
-  // apart. Where outputs lie nobody knows, so they are no inputs.
-  constexpr uintptr_t kBase = uintptr_t(1) << 40, kOutputs = kBase << 1;
-  auto isUnknown = [](const GdnCallArray &array) {
-    return array.tensor && !array.tensor->data;
-  };
-  const int count = call.num_arrays;
-  if (std::none_of(arrays, arrays + count, isUnknown))
-    return;
-  for (int i = 0; i < count; ++i) {
-    if (!arrays[i].tensor)
-      continue;
-    std::string_view name = arrays[i].name;
-    bool isOutput = i >= cpu::kNumArrays || name == "o" ||
-                    (name == "final_state" && !isPool);
-    auto address = reinterpret_cast<uintptr_t>(tensors[i].data);
-    bool isFar = isOutput && address == 0;
-    tensors[i].data = reinterpret_cast<void *>(
-        address + (isFar ? kOutputs + i * kBase : kBase));
-  }
-}
-
 //===----------------------------------------------------------------------===//
 // Launches and descriptions
 //===----------------------------------------------------------------------===//
@@ -175,41 +161,35 @@ static void require(GdnRuntimeStatus status, bool isPlan = false) {
   bool isArgument = status == GDN_ERROR_INVALID_ARGUMENT,
        isServed = status != GDN_ERROR_NOT_SERVED || !isPlan;
   bool isOfCall = isPlan && (isArgument || !isServed);
-  throw cpu::Error{!isServed    ? "NotImplementedError"
-                   : isArgument ? "ValueError"
-                                : "RuntimeError",
-                   std::string(isOfCall ? "" : "gdn: ") +
-                       gdnGetLastErrorMessage()};
+  throw Error{!isServed    ? "NotImplementedError"
+              : isArgument ? "ValueError"
+                           : "RuntimeError",
+              std::string(isOfCall ? "" : "gdn: ") + gdnGetLastErrorMessage()};
 }
 
-namespace {
-/// An allocator with what it gave, and why it did not.
-struct Memory {
-  const Allocate &allocate;
-  Workspace workspace;
-  std::exception_ptr failure;
-};
-} // namespace
-
-static GdnRuntimeStatus allocateFor(void *user, int32_t device, uint64_t bytes,
-                                    void *stream, void **data) {
-  auto *memory = static_cast<Memory *>(user);
-  try {
-    memory->workspace = memory->allocate(device, stream, bytes);
-  } catch (...) {
-    memory->failure = std::current_exception();
-    return GDN_ERROR_OUT_OF_MEMORY;
-  }
-  *data = memory->workspace.get();
-  return GDN_SUCCESS;
-}
-
-void HopperCall::run(const GdnCallPlan *known, void *stream,
-                     const Allocate &allocate) const {
+void HopperCall::launch(const GdnCallPlan *known, void *stream,
+                        const Allocate &allocate) const {
   GdnCallPlan plan;
   if (!known)
     require(gdnCallPlan(&allFunctions(), &call, &plan), /*isPlan=*/true);
-  Memory memory = {allocate, {}, {}};
+  // An allocator with what it gave, and why it did not.
+  struct Memory {
+    const Allocate &allocate;
+    Workspace workspace;
+    std::exception_ptr failure;
+  } memory = {allocate, {}, {}};
+  auto allocateFor = [](void *user, int32_t device, uint64_t bytes,
+                        void *stream, void **data) -> GdnRuntimeStatus {
+    auto &memory = *static_cast<Memory *>(user);
+    try {
+      memory.workspace = memory.allocate(device, stream, bytes);
+    } catch (...) {
+      memory.failure = std::current_exception();
+      return GDN_ERROR_OUT_OF_MEMORY;
+    }
+    *data = memory.workspace.get();
+    return GDN_SUCCESS;
+  };
   GdnRuntimeStatus status =
       gdnCallRun(known ? known : &plan, &call, allocateFor, &memory, stream);
   if (memory.failure)
@@ -217,63 +197,90 @@ void HopperCall::run(const GdnCallPlan *known, void *stream,
   require(status);
 }
 
-bool HopperCall::predictSaving(bool hasSegments) const {
+void gdn::hopper::launch(const Problem &p, const GdnCallPlan *known,
+                         void *stream, const Allocate &allocate) {
+  HopperCall(p).launch(known, stream, allocate);
+}
+
+void gdn::hopper::run(const Problem &p, void *stream,
+                      const Allocate &allocate) {
+  const HopperCall call(p);
+  const GdnCallPlan *known = gdnCallRecall(&allFunctions(), &call.call);
+  if (known) {
+    checkOverlaps(p);
+  } else {
+    check(p);
+    checkDevice(p.device);
+  }
+  if (p.kind == Kind::Backward && p.hasChannelGates())
+    throw Error{"NotImplementedError",
+                "g: expected gates [B, T, HV] for gradients on a GPU in this "
+                "version, got one per channel"};
+  checkMemory(p);
+  call.launch(known, stream, allocate);
+}
+
+bool gdn::hopper::predictSaving(const Problem &p, bool hasSegments) {
+  const HopperCall call(p);
   int32_t pays = 0;
-  require(gdnCallSavingPays(&call, hasSegments, &pays));
+  require(gdnCallSavingPays(&call.call, hasSegments, &pays));
   return pays;
 }
 
-std::string HopperCall::describe(bool isPool) {
-  inventAddresses(isPool);
+/// Gives arrays those addresses that nobody knows; none is read.
+static void inventAddresses(Problem &p, Arrays &gradients) {
+  // Views of one unknown buffer have its offsets as addresses, and stay as far
+  // apart. Where outputs lie nobody knows, so they are no inputs.
+  constexpr uintptr_t kBase = uintptr_t(1) << 40;
+  uintptr_t outputs = kBase;
+  auto invent = [&](Array &array, bool isOutput) {
+    bool isFar = isOutput && !array.data;
+    array.data =
+        reinterpret_cast<void *>(reinterpret_cast<uintptr_t>(array.data) +
+                                 (isFar ? outputs += kBase : kBase));
+  };
+  // A pool is one array.
+  bool isPool = p.hasPool() && p.initialState.isSameView(p.finalState);
+  for (Array *array : arraysOf<Arrays>(p))
+    invent(*array, p.kind != Kind::Backward &&
+                       (array == &p.o || (array == &p.finalState && !isPool)));
+  for (Array *array : arraysOf(gradients))
+    invent(*array, /*isOutput=*/true);
+  invent(p.writes, /*isOutput=*/true);
+  invent(p.states, /*isOutput=*/true);
+}
+
+std::string gdn::hopper::describe(Problem p) {
+  // Dense ones, with a state behind each token at the most.
+  Arrays gradients = p;
+  p.writes = p.states = p.v;
+  p.states.sizes = {p.tokens() + p.sequences(), p.valueHeads(),
+                    p.valueChannels(), p.keyChannels()};
+  std::vector<Array *> unallocated = {&p.writes, &p.states};
+  std::ranges::copy(arraysOf(gradients), std::back_inserter(unallocated));
+  for (Array *array : unallocated) {
+    array->data = nullptr;
+    array->makeDense();
+  }
+  auto isUnknown = [](const Array *array) {
+    return array->isPresent() && !array->data;
+  };
+  if (p.kind != Kind::Forward ||
+      std::ranges::any_of(arraysOf<Arrays>(p), isUnknown))
+    inventAddresses(p, gradients);
+  if (p.kind == Kind::Backward)
+    p.gradients = &gradients;
+  const HopperCall call(p);
   std::string facts;
   auto write = [&](size_t size) {
     facts.resize(size);
-    require(gdnCallDescribe(&allFunctions(), &call, facts.data(), size, &size),
-            /*isPlan=*/true);
+    require(
+        gdnCallDescribe(&allFunctions(), &call.call, facts.data(), size, &size),
+        /*isPlan=*/true);
     return size;
   };
   write(write(0));
   // It ends with 0.
   facts.pop_back();
   return facts;
-}
-
-/// A dense array at no address.
-static Array makeDense(Array array) {
-  array.data = nullptr;
-  int64_t stride = 1;
-  for (int i = array.rank - 1; i >= 0; --i) {
-    array.strides[i] = stride;
-    stride *= array.sizes[i];
-  }
-  return array;
-}
-
-/// A backward, and the forward that saves for it, whose outputs nobody has
-/// allocated.
-static std::string describeBackward(Problem p) {
-  Arrays gradients;
-  for (int i = 0; i < cpu::kNumGradients; ++i)
-    *arraysOf(gradients)[i] = makeDense(*arraysOf<Arrays>(p)[i]);
-  p.gradients = &gradients;
-  p.writes = p.states = gradients.v;
-  // There may be a state behind each token.
-  p.states.sizes = {p.tokens() + p.sequences(), p.valueHeads(),
-                    p.valueChannels(), p.keyChannels()};
-  p.states = makeDense(p.states);
-  std::string facts = HopperCall(p).describe(/*isPool=*/false);
-  p.kind = Kind::Saving;
-  p.gradients = nullptr;
-  std::string forward =
-      p.savesStates ? HopperCall(p).describe(/*isPool=*/false) : "null";
-  // The last character ends the object.
-  facts.pop_back();
-  return facts + ", \"forward\": " + forward + "}";
-}
-
-std::string gdn::hopper::describe(const Problem &p) {
-  if (p.kind == Kind::Backward)
-    return describeBackward(p);
-  bool isPool = p.hasPool() && p.initialState.isSameView(p.finalState);
-  return HopperCall(p).describe(isPool);
 }

@@ -36,55 +36,28 @@ Workspace allocateOwn(int32_t device, void *stream, uint64_t bytes);
 /// The compiled functions.
 const GdnCallTable &allFunctions();
 
-/// A problem as the library of calls takes it. The problem outlives it.
+/// Runs a call on `stream`, which has been checked if this thread ran one
+/// lately that was like it but for addresses.
 ///
 /// A forward that saves writes `writes` and `states`, too; there may be memory
 /// for more states than it has. Gradients of tokens in no sequence are zeros.
 /// With `savesStates` they are made of what was saved, and `v` is not read.
-class HopperCall {
-public:
-  explicit HopperCall(const Problem &problem);
-  HopperCall(const HopperCall &) = delete;
-  HopperCall &operator=(const HopperCall &) = delete;
+void run(const Problem &problem, void *stream, const Allocate &allocate);
 
-  /// The plan of a call that was like this one but for addresses: it has been
-  /// checked, and asked for the same. Null if this thread made none lately.
-  const GdnCallPlan *recall() const {
-    return gdnCallRecall(&allFunctions(), &call);
-  }
-  /// Launches the call on `stream` by a plan that is known, or plans it first.
-  /// The first call of a function on a device loads it there; later ones do not
-  /// synchronise, and allocate nothing but a workspace, if there are arrays
-  /// between the kernels or conversions.
-  void run(const GdnCallPlan *known, void *stream,
-           const Allocate &allocate) const;
-  /// What the call would run as JSON: the facts of `gdn.explain`.
-  /// Where nobody knows addresses, it is invented; a pool of states is one
-  /// array.
-  std::string describe(bool isPool);
-  /// Whether a step of training is predicted to take less time if its forward
-  /// saves states. Of the problem only extents, options and the device are
-  /// read.
-  bool predictSaving(bool hasSegments) const;
+/// Launches a call by a plan that is known, or plans it first. The first call
+/// of a function on a device loads it there; later ones do not synchronise, and
+/// allocate nothing but a workspace, if there are arrays between the kernels or
+/// conversions.
+void launch(const Problem &problem, const GdnCallPlan *known, void *stream,
+            const Allocate &allocate);
 
-private:
-  void add(const char *name, const cpu::Array &array);
-  /// Gives arrays whose addresses nobody knows those of allocations, none of
-  /// which is read.
-  void inventAddresses(bool isPool);
+/// What a described call would run as JSON, where nobody knows addresses of its
+/// arrays, and nobody has allocated gradients and what is saved.
+std::string describe(Problem problem);
 
-  /// Those of a call, their gradients, and what is saved.
-  static constexpr int kMaxArrays = cpu::kNumArrays + cpu::kNumGradients + 2;
-
-  GdnTensor tensors[kMaxArrays];
-  GdnCallArray arrays[kMaxArrays];
-  GdnFact facts[6];
-  GdnCall call = {};
-};
-
-/// What a call would run as JSON. Of a backward also the forward that saves for
-/// it; nobody has allocated their outputs.
-std::string describe(const Problem &problem);
+/// Whether a step of training is predicted to take less time if its forward
+/// saves states. Of the problem only extents, options and the device are read.
+bool predictSaving(const Problem &problem, bool hasSegments);
 
 } // namespace gdn::hopper
 

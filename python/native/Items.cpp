@@ -53,13 +53,9 @@ void gdn::cpu::forEachItem(
     std::rethrow_exception(failure);
 }
 
-//===----------------------------------------------------------------------===//
-// Sequences and matrices
-//===----------------------------------------------------------------------===//
-
-std::vector<Range> gdn::cpu::rangesOf(const Problem &p) {
+Ranges gdn::cpu::rangesOf(const Problem &p) {
   const int64_t N = p.sequences(), T = p.tokens();
-  std::vector<Range> ranges(N);
+  Ranges ranges(N);
   const Array &cu = p.cuSeqlens;
   for (int64_t n = 0; n < N; ++n)
     ranges[n] = !cu.isPresent() ? Range{n, 0, T, n}
@@ -68,7 +64,7 @@ std::vector<Range> gdn::cpu::rangesOf(const Problem &p) {
   return ranges;
 }
 
-void gdn::cpu::sortByLength(std::vector<Range> &ranges) {
+void gdn::cpu::sortByLength(Ranges &ranges) {
   std::sort(ranges.begin(), ranges.end(), [](const Range &a, const Range &b) {
     return std::pair(b.length(), a.sequence) <
            std::pair(a.length(), b.sequence);
@@ -77,6 +73,8 @@ void gdn::cpu::sortByLength(std::vector<Range> &ranges) {
 
 Matrix gdn::cpu::tokensOf(const Array &array, const Range &range,
                           int64_t head) {
+  if (!array.isPresent())
+    return {};
   int64_t index = range.batch * array.strides[0] +
                   range.begin * array.strides[1] + head * array.strides[2];
   return {array.at(index),  array.element,
@@ -86,25 +84,33 @@ Matrix gdn::cpu::tokensOf(const Array &array, const Range &range,
 
 Matrix gdn::cpu::parameterOf(const Array &parameter, int64_t head,
                              int64_t width) {
-  int64_t index =
-      head * parameter.strides[0] * (parameter.rank == 1 ? width : 1);
-  return {parameter.at(index),
-          parameter.element,
-          1,
-          width,
-          0,
-          parameter.strides[parameter.rank - 1]};
+  if (!parameter.isPresent())
+    return {};
+  int64_t stride = parameter.strides[parameter.rank - 1],
+          ofHead = parameter.rank == 1 ? width * stride : parameter.strides[0];
+  return {parameter.at(head * ofHead), parameter.element, 1, width, 0, stride};
 }
 
 Matrix gdn::cpu::stateOf(const Array &states, int64_t row, int64_t head,
                          bool isTurned) {
-  const int rows = isTurned ? 3 : 2, columns = isTurned ? 2 : 3;
-  return {states.at(row * states.strides[0] + head * states.strides[1]),
-          states.element,
-          states.sizes[rows],
-          states.sizes[columns],
-          states.strides[rows],
-          states.strides[columns]};
+  if (!states.isPresent())
+    return {};
+  Matrix state = {states.at(row * states.strides[0] + head * states.strides[1]),
+                  states.element,
+                  states.sizes[2],
+                  states.sizes[3],
+                  states.strides[2],
+                  states.strides[3]};
+  if (isTurned) {
+    std::swap(state.rows, state.columns);
+    std::swap(state.rowStride, state.columnStride);
+  }
+  return state;
+}
+
+Matrix gdn::cpu::matrixOf(Floats &memory, int64_t columns) {
+  return {reinterpret_cast<char *>(memory.data()), Element::F32,
+          std::ssize(memory) / columns, columns, columns};
 }
 
 int64_t gdn::cpu::stateRowOf(const Problem &p, int64_t sequence) {
@@ -164,24 +170,27 @@ void gdn::cpu::copy(const Matrix &from, const Matrix &to) {
   });
 }
 
-void gdn::cpu::clearOutputs(const Problem &p, const Range &range) {
-  Floats zeros(p.valueChannels());
-  for (int64_t head = 0; head < p.valueHeads(); ++head)
-    copy({zeros.data(), Element::F32, range.length(), p.valueChannels(), 0, 1},
-         tokensOf(p.o, range, head));
+Matrix gdn::cpu::load(const Matrix &from, Floats &to, int64_t rows,
+                      int64_t columns) {
+  to.assign(rows * columns, 0.0f);
+  copy(from, matrixOf(to, columns));
+  return matrixOf(to, columns);
 }
 
-//===----------------------------------------------------------------------===//
-// Gates and beta
-//===----------------------------------------------------------------------===//
+void gdn::cpu::clearOutputs(const Problem &p, const Range &range) {
+  Floats zeros(p.valueChannels());
+  Matrix rows = matrixOf(zeros, p.valueChannels());
+  rows.rows = range.length();
+  rows.rowStride = 0;
+  for (int64_t head = 0; head < p.valueHeads(); ++head)
+    copy(rows, tokensOf(p.o, range, head));
+}
 
-RawGate::RawGate(const Problem &p, int64_t head) : biases(p.gatesOfHead()) {
-  Floats aLog(1);
-  if (p.aLog.isPresent())
-    copy(parameterOf(p.aLog, head, 1), {aLog, 1});
-  if (p.dtBias.isPresent())
-    copy(parameterOf(p.dtBias, head, p.gatesOfHead()),
-         {biases, p.gatesOfHead()});
+RawGate::RawGate(const Problem &p, int64_t head) {
+  Floats aLog;
+  load(parameterOf(p.aLog, head, 1), aLog, 1, 1);
+  load(parameterOf(p.dtBias, head, p.gatesOfHead()), biases, 1,
+       p.gatesOfHead());
   rate = std::exp(static_cast<double>(aLog[0]));
   if (const char *text = p.gateForm().lowerBound)
     bound = std::strtod(text, nullptr);
@@ -190,11 +199,8 @@ RawGate::RawGate(const Problem &p, int64_t head) : biases(p.gatesOfHead()) {
 void gdn::cpu::loadGate(const Problem &p, const Range &range, int64_t head,
                         int64_t channels, Floats &gate) {
   int64_t width = p.hasChannelGates() ? channels : 1;
-  gate.assign(range.length() * width, 0.0f);
-  if (!p.gate.isPresent())
-    return;
   Matrix given = tokensOf(p.gate, range, head);
-  copy(given, {gate, width});
+  load(given, gate, range.length(), width);
   bool isRaw = p.gateForm().hasParameters;
   if (!isRaw && p.gateForm().formula == GateFormula::Identity)
     return;
@@ -210,9 +216,7 @@ void gdn::cpu::loadGate(const Problem &p, const Range &range, int64_t head,
 void gdn::cpu::loadBeta(const Problem &p, const Range &range, int64_t head,
                         Floats &beta) {
   beta.assign(range.length(), 1.0f);
-  if (!p.beta.isPresent())
-    return;
-  copy(tokensOf(p.beta, range, head), {beta, 1});
+  copy(tokensOf(p.beta, range, head), matrixOf(beta, 1));
   auto most = static_cast<float>(p.betaForm().sigmoid);
   for (float &x : beta)
     if (most != 0)

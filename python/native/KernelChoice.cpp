@@ -100,7 +100,7 @@ static double factorOf(const KernelSet &kernel) {
 
 /// What all heads of the sequences take one thread.
 static double predictSeconds(const Problem &p, const KernelSet &kernel,
-                             const std::vector<Range> &sequences) {
+                             const Ranges &sequences) {
   int64_t D = kernel.channels;
   const cost::Core &core = cost::coreOf(kernel.isa, kernel.operand);
   double seconds = 0;
@@ -132,8 +132,7 @@ static bool overflowsBeforeScale(const Problem &p) {
          std::abs(p.scale) * std::sqrt(keys) < 1 - 1e-6;
 }
 
-KernelChoice gdn::cpu::chooseKernel(const Problem &p,
-                                    const std::vector<Range> &sequences) {
+KernelChoice gdn::cpu::chooseKernel(const Problem &p, const Ranges &sequences) {
   if (!numLevels)
     fail("gdn", "a CPU of level x86-64-v3 (AVX2, FMA) or above", "an older one",
          "RuntimeError");
@@ -190,7 +189,7 @@ static cost::Problem countedOf(const Problem &p) {
 
 /// Memory that a call of such sequences allocates while it runs.
 static int64_t countWorkspace(const Problem &p, const KernelChoice &chosen,
-                              const std::vector<Range> &sequences) {
+                              const Ranges &sequences) {
   int64_t longest = 0;
   for (const Range &range : sequences)
     longest = std::max(longest, range.length());
@@ -205,7 +204,7 @@ static int64_t countWorkspace(const Problem &p, const KernelChoice &chosen,
 }
 
 std::string gdn::cpu::describe(const Problem &p) {
-  const std::vector<Range> sequences = rangesOf(p);
+  const Ranges sequences = rangesOf(p);
   const KernelChoice chosen = chooseKernel(p, sequences);
   const KernelSet &kernel = *chosen.kernel;
   bool isChunk = kernel.algorithm == Algorithm::Chunk;
@@ -239,7 +238,12 @@ std::string gdn::cpu::describe(const Problem &p) {
 }
 
 void gdn::cpu::run(const Problem &p) {
-  const std::vector<Range> sequences = rangesOf(p);
+  if (p.kind == Kind::Saving)
+    fail("gdn", "a GPU for a forward that saves", "the CPU",
+         "NotImplementedError");
+  check(p);
+  checkMemory(p);
+  const Ranges sequences = rangesOf(p);
   if (p.kind == Kind::Backward)
     return runBackward(p, sequences);
   // Nothing but the caller cuts sequences on a CPU.

@@ -14,6 +14,14 @@
 
 using namespace gdn::cpu;
 
+void Array::makeDense() {
+  int64_t stride = 1;
+  for (int i = std::min(rank, kMaxRank) - 1; i >= 0; --i) {
+    strides[i] = stride;
+    stride *= sizes[i];
+  }
+}
+
 int64_t Array::countElements() const {
   int64_t count = 1;
   for (int i = 0; i < rank; ++i)
@@ -30,23 +38,18 @@ bool Array::isSameView(const Array &other) const {
   return same;
 }
 
-static void checkAddress(const char *name, const Array &array) {
-  if (!array.isPresent() || array.data || array.countElements() == 0)
-    return;
-  fail(name, "a tensor whose elements have memory",
-       "a null address (.clone() of a zero tensor of torch has memory)");
-}
-
 void gdn::cpu::checkMemory(const Problem &p) {
-  const auto arrays = arraysOf<const Arrays>(p);
-  for (int i = 0; i < kNumArrays; ++i) {
-    const char *name = p.nameOf(*arrays[i]);
-    checkAddress(name, *arrays[i]);
-    if (p.gradients)
-      checkAddress(name, *arraysOf(*p.gradients)[i]);
-  }
-  for (const Array *saved : {&p.writes, &p.states})
-    checkAddress("saved", *saved);
+  auto check = [&](const Array &array) {
+    if (array.isPresent() && !array.data && array.countElements() != 0)
+      fail(p.nameOf(array), "a tensor whose elements have memory",
+           "a null address (.clone() of a zero tensor of torch has memory)");
+  };
+  for (const Array *array : arraysOf<const Arrays>(p))
+    check(*array);
+  for (int i = 0; p.gradients && i < kNumGradients; ++i)
+    check(*arraysOf(*p.gradients)[i]);
+  check(p.writes);
+  check(p.states);
 }
 
 namespace {
@@ -80,24 +83,19 @@ static Extent extentOf(const Array &array) {
 static void checkSpread(const char *name, const Array &array) {
   if (!array.isPresent() || array.countElements() == 0)
     return;
-  std::array<int64_t, kMaxRank> order{}, steps{};
-  int count = 0;
-  for (int i = 0; i < array.rank; ++i) {
-    if (array.sizes[i] <= 1)
-      continue;
-    steps[i] = std::abs(array.strides[i]);
-    order[count++] = i;
-  }
-  std::sort(order.begin(), order.begin() + count,
-            [&](int64_t a, int64_t b) { return steps[a] < steps[b]; });
+  // Nothing steps along an extent of 1.
+  auto stepOf = [&](int i) {
+    return array.sizes[i] > 1 ? std::abs(array.strides[i]) : 0;
+  };
+  std::array<int, kMaxRank> order = {0, 1, 2, 3};
+  std::ranges::sort(order, {}, stepOf);
   int64_t reach = 0;
-  for (int n = 0; n < count; ++n) {
-    int64_t i = order[n];
-    if (steps[i] <= reach)
+  for (int i : order) {
+    if (array.sizes[i] > 1 && stepOf(i) <= reach)
       fail(name, "a tensor whose elements have memory of their own",
            "stride " + std::to_string(array.strides[i]) + " in dimension " +
                std::to_string(i));
-    reach += (array.sizes[i] - 1) * steps[i];
+    reach += (array.sizes[i] - 1) * stepOf(i);
   }
 }
 
@@ -107,23 +105,22 @@ void gdn::cpu::checkOverlaps(const Problem &p) {
   if (p.kind == Kind::Backward)
     return;
   const auto arrays = arraysOf<const Arrays>(p);
-  Extent extents[kNumArrays], *ofO = nullptr, *ofState = nullptr;
-  for (int i = 0; i < kNumArrays; ++i) {
+  enum Number {
+#define GDN_ARRAY(field, ...) field,
+#include "Manifest.inc"
+  };
+  Extent extents[kNumArrays];
+  for (int i = 0; i < kNumArrays; ++i)
     extents[i] = extentOf(*arrays[i]);
-    if (arrays[i] == &p.o)
-      ofO = &extents[i];
-    if (arrays[i] == &p.finalState)
-      ofState = &extents[i];
-  }
   // A state may be updated in place: an item reads all of it first, and calls
   // whose segments begin in any order copy it.
   if (p.initialState.isSameView(p.finalState))
-    *ofState = {};
-  for (Extent *output : {ofO, ofState}) {
-    Extent written = std::exchange(*output, {});
+    extents[finalState] = {};
+  for (int output : {o, finalState}) {
+    Extent written = std::exchange(extents[output], {});
     for (int i = 0; i < kNumArrays; ++i)
       if (written.overlaps(extents[i]))
-        fail(p.nameOf(*arrays[output - extents]),
+        fail(p.nameOf(*arrays[output]),
              std::string("memory apart from ") + p.nameOf(*arrays[i]),
              "tensors that overlap");
   }

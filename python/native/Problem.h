@@ -66,7 +66,9 @@ struct Array {
 
   bool isPresent() const { return rank >= 0; }
   int64_t countElements() const;
-  void *at(int64_t index) const {
+  /// Gives it the strides of a dense array.
+  void makeDense();
+  char *at(int64_t index) const {
     return static_cast<char *>(data) + index * sizeOf(element);
   }
   /// Element i of a list of integers.
@@ -91,16 +93,9 @@ struct Device {
   bool operator==(const Device &) const = default;
 };
 
-/// How a CPU makes the logarithm of the decay from a gate x; None: not at all.
-enum class GateFormula : uint8_t {
-  None,
-  Identity,
-  Log,
-  /// -exp(A_log) softplus(x + dt_bias).
-  Softplus,
-  /// A bound times sigmoid(exp(A_log) (x + dt_bias)).
-  Sigmoid
-};
+/// How a CPU makes the logarithm of the decay from a gate: not at all, as it
+/// is, or of a factor; or of a raw gate (RawGate).
+enum class GateFormula : uint8_t { None, Identity, Log, Softplus, Sigmoid };
 
 /// What there is to know of a gate's domain.
 struct GateDomain {
@@ -134,20 +129,8 @@ inline constexpr BetaDomain allBetaDomains[] = {
 };
 
 /// The options of a call as the package packs them into an integer
-/// (_library.py): from the lowest bit on, a field each.
-/// - `gateDomain`, `betaDomain`: numbers of domains.
-/// - `l2norm`: q and k are normalised.
-/// - `stateVFirst`: states are [V, K].
-/// - `recurrent`: token by token in float32, whatever is faster.
-/// - `bf16AsBits`: arrays of uint16 are the bits of bf16.
-/// - `float32Arithmetic`: a CPU computes arrays of 16 bits in float32, and
-///   rounds outputs once.
-/// - `split`, `splitBy`: GDN_SPLIT_* and its value.
-/// - `undecayed`: no gate decays anything.
-/// - `savesStates`: the gradients on a GPU are made of what the forward saved,
-///   beside inputs.
-/// - `firstState`: with `stateIndices`, the first row of the pool that
-///   sequences may name.
+/// (_library.py): from the lowest bit on, a field each. The manifest says what
+/// they mean.
 struct Options {
 #define GDN_OPTION(field, width) uint64_t field : width = 0;
 #include "Manifest.inc"
@@ -239,7 +222,8 @@ struct Problem : Options, Arrays {
   int64_t sequences() const {
     return cuSeqlens.isPresent() ? cuSeqlens.sizes[0] - 1 : batches();
   }
-  /// What messages call one of its arrays.
+  /// What messages call one of its arrays; a gradient, what they call its
+  /// input.
   const char *nameOf(const Array &array) const;
 };
 

@@ -16,7 +16,7 @@ _TYPES = {"bfloat16": (4, 16), "float16": (2, 16), "float32": (2, 32), "int32": 
 _CUDA = 2
 
 
-class _DLTensor(ctypes.Structure):
+class DLTensor(ctypes.Structure):
     _fields_ = [
         ("data", ctypes.c_void_p),
         ("device_type", ctypes.c_int32),
@@ -32,7 +32,7 @@ class _DLTensor(ctypes.Structure):
 
 
 class _DLManagedTensor(ctypes.Structure):
-    _fields_ = [("tensor", _DLTensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+    _fields_ = [("tensor", DLTensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
 
 
 _make_capsule = ctypes.pythonapi.PyCapsule_New
@@ -62,7 +62,7 @@ class Tensor:
         self.numbers = numbers(*self.shape), numbers(*self.strides)
         code, bits = _TYPES[self.dtype]
         self.managed = _DLManagedTensor(
-            _DLTensor(self.address, _CUDA, self.device, len(self.shape), code, bits, 1, *self.numbers, 0), None, None
+            DLTensor(self.address, _CUDA, self.device, len(self.shape), code, bits, 1, *self.numbers, 0), None, None
         )
         return _make_capsule(ctypes.addressof(self.managed), b"dltensor", None)
 

@@ -10,6 +10,7 @@ from fresh import fresh
 
 FOLDER = pathlib.Path(__file__).parent
 CHECKS = (
+    "exchange_checks.py",
     "hopper_checks.py",
     "hopper_gates_checks.py",
     "hopper_host_checks.py",

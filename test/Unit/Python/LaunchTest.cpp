@@ -169,7 +169,7 @@ static Workspace allocateForTest(int32_t device, void *, uint64_t bytes) {
 static cpu::Error runForward(const Problem &problem, const GdnCallPlan *plan,
                              void *stream, const Allocate &allocate) {
   try {
-    HopperCall(problem).run(plan, stream, allocate);
+    launch(problem, plan, stream, allocate);
     return {nullptr, {}};
   } catch (const cpu::Error &error) {
     return error;
