@@ -67,11 +67,13 @@ def explained(function: F) -> F:
 
 def _run(
     q: Any, k: Any, v: Any, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any, out: Any,
-    final_state: Any, state_indices: Any, scale: Any, output_final_state: Any, longest: int, raw_gate: Any,
+    final_state: Any, state_indices: Any, first_state: Any, scale: Any, output_final_state: Any, longest: int, raw_gate: Any,
     gate_domain: str | None, beta_sigmoid: Any, allow_neg_eigval: Any, l2norm: Any, state_v_first: Any,
     state_layout: str | None, recurrent: bool, then: Callable[..., tuple[Any, Any]] | None, split: int = 0,
 ) -> tuple[Any, Any]:  # fmt: skip
     """What both functions do with arguments whose values no tensor depends on."""
+    if state_indices is not None or first_state != 0:
+        split |= pool_of(state_indices, first_state, output_final_state, final_state)
     forward = _FORWARDS.get(type(q)) or _find_forward(q)
     if scale is not None and type(scale) is not float:
         scale = number("scale", scale)
@@ -224,10 +226,8 @@ def chunk_gated_delta_rule(
     split |= _library.SAVES_STATES if save_for_backward is None else saves_of(save_for_backward)
     if cp_context is not None:
         refuse("cp_context", "context parallelism over several GPUs is not there yet; expected None")
-    if state_indices is not None or first_state != 0:
-        split |= pool_of(state_indices, first_state, output_final_state, final_state)
     return _run(
-        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, state_indices, scale,
+        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, state_indices, first_state, scale,
         output_final_state, longest, use_gate_in_kernel, gate_domain, use_beta_sigmoid_in_kernel, allow_neg_eigval,
         use_qk_l2norm_in_kernel, state_v_first, state_layout, False, then, split,
     )  # fmt: skip
@@ -293,13 +293,10 @@ def fused_recurrent_gated_delta_rule(
     if gv is not None or (g is not None and gk is not None):
         refuse("gk" if gv is None else "gv", "gates are those of a head, or of its key channels; expected None")
     g = gk if g is None else g
-    pool = 0
-    if state_indices is not None or first_state != 0:
-        pool = pool_of(state_indices, first_state, output_final_state, final_state)
     return _run(
-        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, state_indices, scale,
+        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, state_indices, first_state, scale,
         output_final_state, 0, use_gate_in_kernel, gate_domain, use_beta_sigmoid_in_kernel, allow_neg_eigval,
-        use_qk_l2norm_in_kernel, state_v_first, state_layout, True, then, pool,
+        use_qk_l2norm_in_kernel, state_v_first, state_layout, True, then,
     )  # fmt: skip
 
 

@@ -161,21 +161,21 @@ class KernelChoice:
     bytes: Annotated[float, "bytes of all arrays, read or written once"]
     workspace_bytes: Annotated[int, "memory that the call takes while it runs"]
     seconds: Annotated[float, "predicted time"]
-    floor_seconds: Annotated[float, "on a GPU, the least time that its arithmetic or its memory takes; 0 on a CPU"]
-    longest: Annotated[int, "on a GPU, tokens of the longest sequence, as the choice takes it; 0 on a CPU"]
-    knows_longest: Annotated[bool, "whether that is known, or guessed for want of `max_seqlen` or `cu_seqlens_cpu`"]
-    alternatives: Annotated[tuple[tuple[str, str], ...], "other ways, each with the reason why it lost"]
-    copies: Annotated[tuple[Copy, ...], "on a GPU, the copies of inputs that are not read in place"]
+    floor_seconds: Annotated[float, "on a GPU, the least time that its arithmetic or its memory takes; 0 on a CPU"] = 0.0
+    longest: Annotated[int, "on a GPU, tokens of the longest sequence, as the choice takes it; 0 on a CPU"] = 0
+    knows_longest: Annotated[bool, "whether that is known, or guessed for want of `max_seqlen` or `cu_seqlens_cpu`"] = True
+    alternatives: Annotated[tuple[tuple[str, str], ...], "other ways, each with the reason why it lost"] = ()
+    copies: Annotated[tuple[Copy, ...], "on a GPU, the copies of inputs that are not read in place"] = ()
     conversions: Annotated[
         tuple[Conversion, ...], "on a GPU, what is converted because no kernel has the call's form, or its scale"
-    ]
+    ] = ()
     split: Annotated[
         Split | None,
         "on a GPU, the segments that sequences are cut into, or those that lost; None where there are none",
-    ]
+    ] = None
     backward: Annotated[
         Backward | None, "on a GPU, what computes the gradients; None if no input requires one"
-    ]
+    ] = None
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         """What the table says, line by line."""
@@ -372,11 +372,9 @@ def explain(
     call, torch = BUILDERS[function](*args, **kwargs), sys.modules.get("torch")
     is_tensor = torch is not None and isinstance(call.q, torch.Tensor)
     facts = _facts_of_tensors(call, device) if is_tensor else _facts_of_arrays(call)
-    # What only a choice of a GPU has.
-    facts = {"floor_seconds": 0.0, "longest": 0, "knows_longest": True, "split": None, "backward": None, **facts}
     facts["copies"] = tuple(Copy(**{**copy, "inputs": tuple(copy["inputs"])}) for copy in facts.get("copies", ()))
     facts["conversions"] = tuple(Conversion(**row) for row in facts.get("conversions", ()))
-    if facts["split"] is not None:
+    if facts.get("split") is not None:
         facts["split"] = Split(**facts["split"])
     names = {field.name for field in dataclasses.fields(KernelChoice)} & facts.keys()
     return KernelChoice(function=function, **{name: facts[name] for name in names})

@@ -61,13 +61,11 @@ _AXES = ("decay", "channels", "element", "gate", "beta", "norm", "layout", "stat
 Choice = dict[str, str]
 
 
-def choices(manifest: dict[str, Any]) -> list[Choice]:
-    """The functions of a GPU, of forwards and then of gradients: what the rows of both tables make, whose values are
+def choices(table: dict[str, Any]) -> list[Choice]:
+    """The functions of a GPU that a table asks for, that of forwards or that of gradients: the values of each row are
     crossed."""
-    hopper = manifest["hopper"]
     return [
         dict(zip(_AXES, values))
-        for table in (hopper, hopper.get("backward", {"kernels": []}))
         for row in table["kernels"]
         for values in itertools.product(*(row.get(axis) or table["defaults"][axis] for axis in _AXES))
     ]
@@ -102,7 +100,8 @@ class GradientForm(NamedTuple):
 def gradient_forms(manifest: dict[str, Any], algorithm: str = "Backward", fact: str = "") -> frozenset[GradientForm]:
     """All that the GPU kernels of an algorithm take, with g and beta in float32 at the least; or those of which a fact is
     true. Each is there without states, and with both in either layout."""
-    hopper, types, known = manifest["hopper"], manifest["types"], choices(manifest)
+    hopper, types = manifest["hopper"], manifest["types"]
+    known = choices(hopper.get("backward", {"kernels": []}))
     gates, betas = list(manifest["gate_domains"]), list(manifest["beta_domains"])
     return frozenset(
         GradientForm(

@@ -58,8 +58,6 @@ chunk_kda = _as_fla(_kda.chunk_kda)
 fused_recurrent_kda = _as_fla(_kda.fused_recurrent_kda)
 
 
-
-
 def install(priority: int = 1) -> None:
     """Registers gdn for `fla.ops.gated_delta_rule.chunk_gated_delta_rule` and `fla.ops.kda.chunk_kda`.
 

@@ -75,7 +75,7 @@ def _cmake_list(kind: str, option: str, modules: list[Module]) -> list[str]:
     return lines + [f"set(gdn_options_of_{module.name} {' '.join([option, *module.options])})" for module in modules]
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description="Writes what the build makes of the manifest.")
     parser.add_argument("--manifest", type=pathlib.Path, help="another manifest than the package's")
     parser.add_argument("--sample", action="store_true", help="the kernels of the manifest's `sample` alone")
@@ -118,8 +118,7 @@ def main() -> int:
         path = out / name
         if not path.is_file() or path.read_text() != text:
             path.write_text(text)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

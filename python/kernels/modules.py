@@ -83,7 +83,8 @@ def _name(manifest: Manifest, table: dict[str, Any], choice: Choice, axes: list[
 def hopper_modules(manifest: Manifest) -> list[Module]:
     """The modules of a GPU's functions. A module has all functions of a form of chunks, whose states are a matter of run
     time but for whether they lie in a pool; others have one function. Ends the program if two are the same."""
-    hopper, known = manifest["hopper"], _manifest.choices(manifest)
+    hopper = manifest["hopper"]
+    known = [*_manifest.choices(hopper), *_manifest.choices(hopper.get("backward", {"kernels": []}))]
     modules: dict[str, Module] = {}
     for choice in known:
         table = hopper["functions"][choice["algorithm"]]
