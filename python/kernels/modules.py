@@ -64,9 +64,8 @@ def _mlir(value: Any) -> str:
 
 def _noted(variants: list[dict[str, Any]], facts: set[str]) -> str:
     """The attributes of a layer function with those of these variants that are for it."""
-    chosen = [
-        {key: value for key, value in row.items() if key != "for"} for row in variants if facts.issuperset(row.get("for", []))
-    ]
+    rows = (row for row in variants if facts.issuperset(row.get("for", [])))
+    chosen = [{key: value for key, value in row.items() if key != "for"} for row in rows]
     return f" attributes {{gdn.variants = {_mlir(chosen)}}}"
 
 
