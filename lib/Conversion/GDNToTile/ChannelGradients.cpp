@@ -74,14 +74,6 @@ static void addOwn(Program &p, Piece &in, Value rows, RowSums &sums) {
   sums.gradient = keepHere(b.add(sums.gradient, own));
 }
 
-/// Adds a term of the gradient of `rows` that no pair of tokens has.
-static void addTerm(TileBuilder &b, Piece &in, Value rows, Value term,
-                    RowSums &sums) {
-  sums.gradient = keepHere(b.add(sums.gradient, term));
-  Value dots = b.mul(in.read(rows), term);
-  sums.dots = keepHere(sums.dots ? b.add(sums.dots, dots) : dots);
-}
-
 /// Adds what keys write to the gradient of the state behind the chunk, whose
 /// inner products with it the gate's gradient has of tokens before its own, and
 /// what is carried through, which all tokens have. These inner products are
@@ -119,20 +111,18 @@ void gdn::addChannelGradients(Program &p, GradientChunk &chunk, size_t piece,
   Piece own(p, chunk, piece);
   Value inRange = isInRange(p, own);
   auto readState = [&](const Pieces &rows, double factor) {
-    Value part = product(b, "iv,vk->ik", rows, in.state[piece]);
-    return b.mul(b.scaled(part, factor), own.fromStart());
+    return b.scaled(product(b, "iv,vk->ik", rows, in.state[piece]), factor);
   };
   RowSums sums = {dq, Value()};
-  addTerm(b, own, own.q, readState(in.dO, p.facts.scale), sums);
-  sums = addPairs(p, own, inRange, Part::Queries, sums);
+  sums = addPairs(p, own, inRange, Part::Queries,
+                  readState(in.dO, p.facts.scale), sums);
   addOwn(p, own, own.k, sums);
   dq = sums.gradient;
   storeQueries();
   sums.gradient = dk;
-  addTerm(b, own, own.k, readState(in.dV, -1.0), sums);
-  sums = addPairs(p, own, inRange, Part::Keys, sums);
+  sums = addPairs(p, own, inRange, Part::Keys, readState(in.dV, -1.0), sums);
   addWrites(p, chunk, piece, own, sums);
-  sums = addPairs(p, own, inRange, Part::ReadKeys, sums);
+  sums = addPairs(p, own, inRange, Part::ReadKeys, /*state=*/{}, sums);
   addOwn(p, own, own.q, sums);
   dk = sums.gradient;
   storeGateGradient(p, chunk.t, piece,

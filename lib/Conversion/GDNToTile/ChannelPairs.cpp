@@ -71,12 +71,13 @@ static Value carryRows(Program &p, Value sum, Value factor, int64_t row,
                                  p.b.mulAxis(sum, factor, 1));
 }
 
-/// sum_{j<i} M_ij y_j of rows `y` over their references, over that of row i.
-static Value sumRead(Program &p, Piece &in, Value m, Value y) {
+/// sum_{j<i} M_ij y_j of rows `y` over their references, and what rows read of
+/// the state, over the reference of row i: one sum holds both.
+static Value sumRead(Program &p, Piece &in, Value m, Value y, Value state) {
   TileBuilder &b = p.b;
-  Value sum;
+  Value sum = b.mulAxis(state, in.until(kReference), 1);
   for (int64_t first = 0; first < p.facts.C; first += kBlock) {
-    if (sum)
+    if (first > 0)
       sum = carryRows(
           p, sum, in.between(first - kBlock + kReference, first + kReference),
           first,
@@ -107,18 +108,23 @@ static Value sumWritten(Program &p, Piece &in) {
   return sum;
 }
 
+/// `sum` and a tile, which is all of it so far if it is null.
+static Value addTo(TileBuilder &b, Value sum, Value tile) {
+  return keepHere(sum ? b.add(sum, tile) : tile);
+}
+
 /// Adds sums `part` of the gradients of `rows`, both over a decay, which
 /// `factor` makes where it is used.
 static RowSums addRows(TileBuilder &b, Piece &in, RowSums sums, Value part,
                        Value rows, function_ref<Value()> factor, bool isRead) {
   Value dots = b.mul(b.f32(in.decayed(rows, factor())), part);
   sums.dots =
-      keepHere(isRead ? b.sub(sums.dots, dots) : b.add(sums.dots, dots));
-  sums.gradient = keepHere(b.add(sums.gradient, b.mul(part, factor())));
+      isRead ? keepHere(b.sub(sums.dots, dots)) : addTo(b, sums.dots, dots);
+  sums.gradient = addTo(b, sums.gradient, b.mul(part, factor()));
   return sums;
 }
 
-static RowSums addPairsOfBlocks(Program &p, Piece &in, Part part,
+static RowSums addPairsOfBlocks(Program &p, Piece &in, Part part, Value state,
                                 RowSums sums) {
   if (part == Part::ReadKeys)
     return addRows(
@@ -126,7 +132,7 @@ static RowSums addPairsOfBlocks(Program &p, Piece &in, Part part,
         /*isRead=*/true);
   auto [m, rows] = in.readers(part);
   return addRows(
-      p.b, in, sums, sumRead(p, in, m, in.written()), rows,
+      p.b, in, sums, sumRead(p, in, m, in.written(), state), rows,
       [&] { return in.later(); }, /*isRead=*/false);
 }
 
@@ -134,9 +140,15 @@ static RowSums addPairsOfBlocks(Program &p, Piece &in, Part part,
 // Pairs by halves, for any gates
 //===----------------------------------------------------------------------===//
 
-static RowSums addPairsOfHalves(Program &p, Piece &in, Part part,
+static RowSums addPairsOfHalves(Program &p, Piece &in, Part part, Value state,
                                 RowSums sums) {
   TileBuilder &b = p.b;
+  if (state) {
+    Value term = b.mul(state, in.fromStart());
+    sums.gradient = addTo(b, sums.gradient, term);
+    Value rows = in.readers(part).second;
+    sums.dots = addTo(b, sums.dots, b.mul(in.read(rows), term));
+  }
   for (const HalvesLevel &level : in.levels(p)) {
     auto ofLevel = [&](Value m) {
       return b.round(b.mul(b.f32(m), level.mask));
@@ -157,8 +169,7 @@ static RowSums addPairsOfHalves(Program &p, Piece &in, Part part,
     Value sum =
         b.product("ij,jk->ik", ofLevel(m), in.decayed(in.k, level.earlier));
     sums = addRows(
-        b, in, sums, sum, rows, [&] { return level.later; },
-        /*isRead=*/false);
+        b, in, sums, sum, rows, [&] { return level.later; }, /*isRead=*/false);
   }
   return sums;
 }
@@ -184,12 +195,12 @@ Value gdn::isInRange(Program &p, Piece &in) {
 }
 
 RowSums gdn::addPairs(Program &p, Piece &in, Value inRange, Part part,
-                      RowSums sums) {
+                      Value state, RowSums sums) {
   if (!inRange)
-    return addPairsOfBlocks(p, in, part, sums);
-  auto write = [&](RowSums (*add)(Program &, Piece &, Part, RowSums)) {
+    return addPairsOfBlocks(p, in, part, state, sums);
+  auto write = [&](RowSums (*add)(Program &, Piece &, Part, Value, RowSums)) {
     return [&, add]() -> SmallVector<Value> {
-      RowSums out = add(p, in, part, sums);
+      RowSums out = add(p, in, part, state, sums);
       return {out.gradient, out.dots};
     };
   };

@@ -53,11 +53,13 @@ public:
       keys = decayed(k, earlier());
     return keys;
   }
-  /// That of each channel between two tokens, and over the chunk.
+  /// That of each channel between two tokens, from the start of the chunk, and
+  /// over all of it.
   Value between(int64_t from, int64_t to) {
     return b.exp2(reread(b.sub(b.row(G, to), b.row(G, from))));
   }
-  Value whole() { return b.exp2(b.row(G, last)); }
+  Value until(int64_t token) { return b.exp2(b.row(G, token)); }
+  Value whole() { return until(last); }
   /// The gradients of pairs, and the rows that read.
   std::pair<Value, Value> readers(Part part) const {
     if (part == Part::Queries)
@@ -105,9 +107,11 @@ Value compareRows(Program &p, arith::CmpIPredicate predicate, int64_t row,
 /// whatever the gates.
 Value isInRange(Program &p, Piece &in);
 
-/// Adds what tokens of the chunk read of each other: with a reference a block
-/// where `inRange` holds or is null, by halves otherwise.
-RowSums addPairs(Program &p, Piece &in, Value inRange, Part part, RowSums sums);
+/// Adds what tokens of the chunk read of each other, and of the state before
+/// it, `state`, which is not decayed yet; null for keys that are read. With a
+/// reference a block where `inRange` holds or is null, by halves otherwise.
+RowSums addPairs(Program &p, Piece &in, Value inRange, Part part, Value state,
+                 RowSums sums);
 
 } // namespace mlir::gdn
 

@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GradientChunk.h"
+#include "GradientGroups.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -23,145 +23,8 @@ using namespace mlir;
 using namespace mlir::gdn;
 
 //===----------------------------------------------------------------------===//
-// Sums over the value heads of a group
+// States that are kept, or one chunk from one
 //===----------------------------------------------------------------------===//
-
-namespace {
-/// The gradients of the rows of q and k, summed over the value heads of a group
-/// so far, f32 [C, K].
-struct GroupSums {
-  Pieces q, k;
-};
-/// The value heads of a q/k head, one after the other for a chunk.
-struct Group {
-  Value size, firstHead;
-  /// Their number where it is known.
-  int64_t known = ShapedType::kDynamic;
-};
-/// A value head of a group, and whether it is the first or the last one.
-struct Member {
-  Value number, isFirst, isLast;
-};
-} // namespace
-
-/// Stores a piece of a gradient behind the last value head of a group.
-static void storePiece(Program &p, StringRef name, Value t, size_t piece,
-                       Value isLast, Value tile) {
-  TileBuilder &b = p.b;
-  auto choice = scf::IfOp::create(b, isLast, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(choice.thenBlock());
-  Value first = b.index(piece * shapeOf(tile)[1]);
-  b.store(tile, p[name], tokenOffsets(p, t, p.keyHead, first), {1, 3}, p.end);
-}
-
-/// Adds a value head's part of a piece of dQ and dK to the sums of its group,
-/// which the first one begins and the last one stores.
-static void writePiece(Program &p, GradientChunk &chunk, size_t piece,
-                       const Member &member, GroupSums &sums) {
-  TileBuilder &b = p.b;
-  b.step(pieceStep(piece));
-  auto begin = [&](Value sum) -> Value {
-    return arith::SelectOp::create(b, member.isFirst, b.fill(0.0, shapeOf(sum)),
-                                   sum);
-  };
-  auto addTo = [&](Value &sum) {
-    return [&](Value part) { sum = b.add(sum, part); };
-  };
-  Value &q = sums.q[piece], &k = sums.k[piece];
-  if (p.facts.decay == DecayKind::Channel) {
-    q = begin(q);
-    k = begin(k);
-    auto storeQueries = [&] {
-      storePiece(p, "dq", chunk.t, piece, member.isLast, q);
-    };
-    addChannelGradients(p, chunk, piece, q, storeQueries, k);
-    return storePiece(p, "dk", chunk.t, piece, member.isLast, k);
-  }
-  auto addWrites = [&] { addWriteKeyGradient(p, chunk, piece, addTo(k)); };
-  // What makes states waits for the writes and gradients of the next chunk.
-  bool writesFirst = chunk.in.source == StateSource::ChunkBefore;
-  if (writesFirst) {
-    k = begin(k);
-    addWrites();
-  }
-  q = begin(q);
-  Value reads = addQueryGradient(p, chunk, piece, addTo(q));
-  storePiece(p, "dq", chunk.t, piece, member.isLast, q);
-  if (writesFirst)
-    addStateDots(p, chunk, piece);
-  else
-    k = begin(k);
-  addReadKeyGradient(p, chunk, piece, reads, addTo(k));
-  if (!writesFirst)
-    addWrites();
-  storePiece(p, "dk", chunk.t, piece, member.isLast, k);
-}
-
-/// The value heads of a q/k head. A GPU has no division of 64 bits.
-static Group makeGroup(Program &p) {
-  TileBuilder &b = p.b;
-  p.keyHead = p.head;
-  Group group;
-  bool isKnown =
-      !ShapedType::isDynamic(p.facts.H) && !ShapedType::isDynamic(p.facts.Hq);
-  if (isKnown) {
-    group.known = p.facts.H / p.facts.Hq;
-    group.size = b.index(group.known);
-  } else {
-    auto headsOf = [&](StringRef name) -> Value {
-      return b.toI32(memref::DimOp::create(b, p[name], 2));
-    };
-    Value size = arith::DivUIOp::create(b, headsOf("beta"), headsOf("k"));
-    group.size = b.toIndex(size);
-  }
-  group.firstHead = arith::MulIOp::create(b, p.keyHead, group.size);
-  return group;
-}
-
-/// Sets the value head of the work item. Returns which one of its group it is.
-static Member enterMember(Program &p, const Group &group, Value number) {
-  TileBuilder &b = p.b;
-  auto isEqual = [&](Value x, Value y) -> Value {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x, y);
-  };
-  p.head = arith::AddIOp::create(b, group.firstHead, number);
-  p.loadGateParameters();
-  return {number, isEqual(number, p.zero),
-          isEqual(arith::AddIOp::create(b, number, b.index(1)), group.size)};
-}
-
-/// A loop over the value heads of a group, for each chunk of the work item: its
-/// tokens are `first`, `step` tokens behind it, and so on up to `end`.
-static void forEachMember(
-    Program &p, const Group &group, Value first, Value end, Value step,
-    function_ref<void(Value t, const Member &member, GroupSums &sums)> body) {
-  TileBuilder &b = p.b;
-  Value left =
-      arith::MaxSIOp::create(b, arith::SubIOp::create(b, end, first), p.zero);
-  Value chunks = arith::CeilDivUIOp::create(b, left, step);
-  Value upper = arith::MulIOp::create(b, chunks, group.size);
-  Pieces none = makePieces(p.facts.K, [&](int64_t, int64_t size) {
-    return b.fill(0.0, {p.facts.C, size});
-  });
-  Pieces carried(none);
-  carried.append(none);
-  auto loop = scf::ForOp::create(b, p.zero, upper, b.index(1), carried);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value number = loop.getInductionVar();
-  Value chunk = arith::DivUIOp::create(b, number, group.size);
-  Member member =
-      enterMember(p, group, arith::RemUIOp::create(b, number, group.size));
-  Value t =
-      arith::AddIOp::create(b, first, arith::MulIOp::create(b, chunk, step));
-  ValueRange args = loop.getRegionIterArgs();
-  GroupSums sums = {Pieces(args.take_front(none.size())),
-                    Pieces(args.drop_front(none.size()))};
-  body(t, member, sums);
-  sums.q.append(sums.k);
-  scf::YieldOp::create(b, sums.q);
-}
 
 /// Parts of a sequence take the chunks in turn, or turns a block of them each.
 static void writeChunksInTurn(Program &p) {
@@ -176,6 +39,10 @@ static void writeChunksInTurn(Program &p) {
     range = enterBlock(p, group.firstHead, group.size);
   } else {
     Value offset = arith::MulIOp::create(b, p.tile, b.index(p.facts.C));
+    if (addsInMemory(p, group) && group.known != 1) {
+      group.firstHead = maskTo32Bits(p, group.firstHead);
+      p.begin = maskTo32Bits(p, p.begin);
+    }
     range = {arith::AddIOp::create(b, p.begin, offset), p.end};
   }
   forEachMember(p, group, range.first, range.end,

@@ -295,15 +295,16 @@ LogicalResult RoleLayouts::convertStore(tile::StoreOp store) {
                        end ? store.getDimAttr() : IntegerAttr());
     return success();
   }
-  Value old = store.getTile();
+  auto [old, stored] = findAdded(store);
   FailureOr<Value> tile =
       isTile(old.getType(), 1) ? vector(old, encodingOf(old)) : value(old);
   if (failed(tile))
     return failure();
   bool hasRows = isEncoded<FragmentAttr>((*tile).getType()) ||
                  isEncoded<RowsAttr>((*tile).getType());
+  Value sumEnd = stored ? map.lookupOrDefault(stored.getEnd()) : Value();
   ArrayStoreOp::create(b, loc, *tile, array, offsets, store.getAxesAttr(), end,
-                       store.getDimAttr(),
+                       store.getDimAttr(), sumEnd,
                        hasRows ? getRows(old) : DenseI64ArrayAttr());
   return success();
 }

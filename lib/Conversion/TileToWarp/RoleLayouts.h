@@ -61,6 +61,14 @@ struct InShared {
   std::optional<int64_t> row = {}, column = {};
 };
 
+/// A tile that is added to what an array holds, as far as that is loaded.
+struct AddedTile {
+  Value tile;
+  tile::LoadOp stored;
+};
+/// What is stored where it was loaded, with nothing written in between.
+AddedTile findAdded(tile::StoreOp store);
+
 /// Calls `convert` for the ops of a block in order, but for its terminator.
 LogicalResult
 convertOps(Block &block,

@@ -15,6 +15,23 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
+AddedTile gdn::findAdded(tile::StoreOp store) {
+  auto sum = store.getTile().getDefiningOp<arith::AddFOp>();
+  auto load = sum && sum->hasOneUse()
+                  ? sum.getRhs().getDefiningOp<tile::LoadOp>()
+                  : tile::LoadOp();
+  if (!load || !load->hasOneUse() || load->getBlock() != store->getBlock() ||
+      load.getSource() != store.getTarget() ||
+      load.getOffsets() != store.getOffsets() ||
+      load.getAxes() != store.getAxes() || load.getDim() != store.getDim() ||
+      !load.getEnd() || !getElementTypeOrSelf(sum).isF32())
+    return {store.getTile(), {}};
+  for (Operation *op = load->getNextNode(); op != store; op = op->getNextNode())
+    if (!isMemoryEffectFree(op))
+      return {store.getTile(), {}};
+  return {sum.getLhs(), load};
+}
+
 /// A row of a tile, or a column of one in shared memory, as a vector.
 LogicalResult RoleLayouts::convertRow(tensor::ExtractSliceOp slice) {
   ArrayRef<int64_t> offsets = slice.getStaticOffsets();

@@ -148,10 +148,11 @@ LogicalResult SpreadLayouts::convertStore(tile::StoreOp store) {
   FailureOr<Value> tile = lookup(store.getTile());
   if (failed(tile))
     return failure();
-  ArrayStoreOp::create(
-      b, store.getLoc(), *tile, map.lookupOrDefault(store.getTarget()),
-      mapAll(store.getOffsets()), store.getAxesAttr(),
-      lookupEnd(store.getEnd()), store.getDimAttr(), DenseI64ArrayAttr());
+  ArrayStoreOp::create(b, store.getLoc(), *tile,
+                       map.lookupOrDefault(store.getTarget()),
+                       mapAll(store.getOffsets()), store.getAxesAttr(),
+                       lookupEnd(store.getEnd()), store.getDimAttr(),
+                       /*sum_end=*/Value(), DenseI64ArrayAttr());
   return success();
 }
 

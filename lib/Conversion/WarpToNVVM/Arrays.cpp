@@ -44,7 +44,11 @@ public:
   Value getAddress(ImplicitLocOpBuilder &b, int64_t i) const;
   /// True if element `i` and the rest of its run lie before the end; null if
   /// there is none.
-  Value getInside(ImplicitLocOpBuilder &b, int64_t i) const;
+  Value getInside(ImplicitLocOpBuilder &b, int64_t i) const {
+    return getBefore(b, i, end);
+  }
+  /// The same of another end, which may be null.
+  Value getBefore(ImplicitLocOpBuilder &b, int64_t i, Value limit) const;
 
 private:
   /// Distance along axis number `axis` from this thread's first element to
@@ -59,7 +63,7 @@ private:
     return axis == 0 ? i / 2 % 2 * 8 : i / 4 * 8 + i % 2;
   }
 
-  const Array &array;
+  Array array;
   RankedTensorType tile;
   Type element;
   ArrayRef<int64_t> axes;
@@ -152,12 +156,13 @@ Value TileAccess::getAddress(ImplicitLocOpBuilder &b, int64_t i) const {
   return createOffsetAddress(b, array, element, offset);
 }
 
-Value TileAccess::getInside(ImplicitLocOpBuilder &b, int64_t i) const {
-  if (!end)
+Value TileAccess::getBefore(ImplicitLocOpBuilder &b, int64_t i,
+                            Value limit) const {
+  if (!limit)
     return {};
   Value place =
       arith::AddIOp::create(b, start, createIndex(b, getDistance(cut, i)));
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, place, end);
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, place, limit);
 }
 
 /// A builder at the start of a block.
@@ -193,8 +198,9 @@ static Value createArrayLoad(ImplicitLocOpBuilder &b, VectorType type,
   return pack(b, type, elements);
 }
 
+/// Elements before `sumEnd`, which may be null, are added to.
 static void createArrayStore(ImplicitLocOpBuilder &b, Value tile,
-                             const TileAccess &access) {
+                             const TileAccess &access, Value sumEnd) {
   auto type = cast<VectorType>(tile.getType());
   int64_t run = access.getRun();
   auto part = VectorType::get(run, type.getElementType());
@@ -202,9 +208,11 @@ static void createArrayStore(ImplicitLocOpBuilder &b, Value tile,
   SmallVector<Value> elements = unpack(b, tile);
   for (int64_t i = 0; i < access.getCount(); i += run) {
     auto emit = [&](ImplicitLocOpBuilder &at) {
-      LLVM::StoreOp::create(at,
-                            pack(at, part, ArrayRef(elements).slice(i, run)),
-                            access.getAddress(at, i), alignment);
+      Value stored = pack(at, part, ArrayRef(elements).slice(i, run));
+      Value address = access.getAddress(at, i);
+      stored = createSumInMemory(at, access.getBefore(at, i, sumEnd), stored,
+                                 address, alignment);
+      LLVM::StoreOp::create(at, stored, address, alignment);
     };
     if (Value condition = access.getInside(b, i)) {
       auto branch = scf::IfOp::create(b, condition);
@@ -254,13 +262,31 @@ static Value createWordLoad(ImplicitLocOpBuilder &b, ArrayLoadOp op,
   return LLVM::BitcastOp::create(b, type, branch.getResult(0));
 }
 
+/// The array with strides of which LLVM knows nothing outside of a loop: the
+/// addresses that it makes of them are made here.
+static Array readHere(ImplicitLocOpBuilder &b, const Array &array) {
+  Array here = array;
+  for (Value &stride : here.strides) {
+    APInt known;
+    if (matchPattern(stride, m_ConstantInt(&known)))
+      continue;
+    Value wide = arith::IndexCastOp::create(b, b.getI64Type(), stride);
+    wide = createAsm(b, b.getI64Type(), wide, "mov.b64 $0, $1;", "=l,l")
+               .getResult(0);
+    stride = arith::IndexCastOp::create(b, b.getIndexType(), wide);
+  }
+  return here;
+}
+
 namespace {
 /// The threads' elements of the tile of an access.
 template <typename Op>
 static TileAccess createAccess(ImplicitLocOpBuilder &b, Op op,
                                typename Op::Adaptor adaptor, const Array &array,
                                Type tile) {
-  return TileAccess(b, array, cast<MemRefType>(op.getArray().getType()),
+  bool isLate = op->hasAttr(WarpDialect::getLateAddressesAttrName());
+  return TileAccess(b, isLate ? readHere(b, array) : array,
+                    cast<MemRefType>(op.getArray().getType()),
                     cast<RankedTensorType>(tile), adaptor.getOffsets(),
                     op.getAxes(), adaptor.getEnd(), op.getDim(),
                     op.getRows() ? (*op.getRows())[0] : 0);
@@ -342,11 +368,12 @@ struct LowerArrayStore : ArrayPattern<ArrayStoreOp> {
       auto branch = scf::IfOp::create(b, isAligned, /*withElseRegion=*/true);
       b.setInsertionPointToStart(branch.thenBlock());
       createRunStores(b, op, adaptor.getTile(), array, adaptor.getOffsets(),
-                      adaptor.getEnd());
+                      adaptor.getEnd(), adaptor.getSumEnd());
       b.setInsertionPointToStart(branch.elseBlock());
     }
     createArrayStore(b, adaptor.getTile(),
-                     createAccess(b, op, adaptor, array, tile));
+                     createAccess(b, op, adaptor, array, tile),
+                     adaptor.getSumEnd());
     rewriter.eraseOp(op);
     return success();
   }

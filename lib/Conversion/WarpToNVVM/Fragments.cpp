@@ -19,6 +19,14 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
+/// The thread that accesses shared memory, read there if its address is late;
+/// else null.
+static Value createThreadOf(ImplicitLocOpBuilder &b, Operation *access) {
+  return access->hasAttr(WarpDialect::getLateAddressesAttrName())
+             ? createThreadHere(b)
+             : Value();
+}
+
 /// Columns that one ldmatrix or stmatrix of four 8 x 8 matrices moves.
 static constexpr int64_t kMatrixColumns = 16;
 
@@ -31,8 +39,8 @@ static constexpr int64_t kMatrixColumns = 16;
 /// order of a fragment's registers; lane l names row l mod 8 of matrix l / 8.
 static ViewAddress createMatrixAddress(ImplicitLocOpBuilder &b, ViewType view,
                                        Value base, bool transpose,
-                                       int64_t firstRow) {
-  Value lane = createLane(b);
+                                       int64_t firstRow, Value thread) {
+  Value lane = createLane(b, thread);
   auto bits = [&](int64_t shift, int64_t mask) -> Value {
     Value shifted = arith::ShRUIOp::create(b, lane, createI32(b, shift));
     return arith::AndIOp::create(b, shifted, createI32(b, mask));
@@ -40,8 +48,8 @@ static ViewAddress createMatrixAddress(ImplicitLocOpBuilder &b, ViewType view,
   auto scale = [&](Value value, int64_t factor) -> Value {
     return arith::MulIOp::create(b, value, createI32(b, factor));
   };
-  Value warpRow = arith::SubIOp::create(b, scale(createGroupWarp(b), 16),
-                                        createI32(b, firstRow));
+  Value warpRow = arith::SubIOp::create(
+      b, scale(createGroupWarp(b, thread), 16), createI32(b, firstRow));
   if (!transpose) {
     // Row 16 w + l mod 16, chunk of 16 bytes l / 16.
     Value row = arith::AddIOp::create(b, warpRow, bits(0, 15));
@@ -72,8 +80,9 @@ static NVVM::MMALayout getLayout(bool transpose) {
 
 static Value createMatrixLoad(ImplicitLocOpBuilder &b, VectorType type,
                               ViewType view, Value base, bool transpose,
-                              int64_t firstRow) {
-  ViewAddress address = createMatrixAddress(b, view, base, transpose, firstRow);
+                              int64_t firstRow, Value thread) {
+  ViewAddress address =
+      createMatrixAddress(b, view, base, transpose, firstRow, thread);
   Type i32 = b.getI32Type();
   auto registers = LLVM::LLVMStructType::getLiteral(b.getContext(),
                                                     SmallVector<Type>(4, i32));
@@ -93,8 +102,9 @@ static Value createMatrixLoad(ImplicitLocOpBuilder &b, VectorType type,
 
 static void createMatrixStore(ImplicitLocOpBuilder &b, Value fragment,
                               ViewType view, Value base, bool transpose,
-                              int64_t firstRow) {
-  ViewAddress address = createMatrixAddress(b, view, base, transpose, firstRow);
+                              int64_t firstRow, Value thread) {
+  ViewAddress address =
+      createMatrixAddress(b, view, base, transpose, firstRow, thread);
   auto type = cast<VectorType>(fragment.getType());
   int64_t count = type.getNumElements() / 2;
   SmallVector<Value> words =
@@ -159,7 +169,7 @@ namespace {
 struct VectorPlace {
   /// With `firstRow` the view holds a vector of rows from that one on.
   VectorPlace(ImplicitLocOpBuilder &b, RankedTensorType vector, ViewType view,
-              std::optional<int64_t> firstRow = {});
+              Value thread, std::optional<int64_t> firstRow = {});
 
   /// The address of access `i`.
   Value getAddress(ImplicitLocOpBuilder &b, Value base, int64_t i) const {
@@ -175,16 +185,17 @@ struct VectorPlace {
 } // namespace
 
 VectorPlace::VectorPlace(ImplicitLocOpBuilder &b, RankedTensorType vector,
-                         ViewType view, std::optional<int64_t> firstRow)
+                         ViewType view, Value thread,
+                         std::optional<int64_t> firstRow)
     : bytes(view.getElementBytes()), size(view.getColumns()) {
   if (isEncoded<LanesAttr>(vector)) {
     step = format::kWarpThreads;
     first = createLanePlace(b, size);
   } else if (isEncoded<ColumnsAttr>(vector)) {
     run = 2;
-    first = createFragmentColumn(b);
+    first = createFragmentColumn(b, thread);
   } else {
-    first = createFragmentRow(b);
+    first = createFragmentRow(b, thread);
     if (firstRow)
       first = arith::SubIOp::create(b, first, createI32(b, *firstRow));
     else if (size < vector.getDimSize(0))
@@ -195,8 +206,8 @@ VectorPlace::VectorPlace(ImplicitLocOpBuilder &b, RankedTensorType vector,
 
 static Value createVectorLoad(ImplicitLocOpBuilder &b, VectorType type,
                               RankedTensorType tensor, ViewType view,
-                              Value base) {
-  VectorPlace place(b, tensor, view);
+                              Value base, Value thread) {
+  VectorPlace place(b, tensor, view, thread);
   auto part = VectorType::get(place.run, type.getElementType());
   SmallVector<Value> elements;
   for (int64_t i = 0; i < type.getNumElements() / place.run; ++i) {
@@ -238,12 +249,13 @@ static Value createLineLoad(ImplicitLocOpBuilder &b, VectorType type,
 
 static void createVectorStore(ImplicitLocOpBuilder &b, Value vector,
                               RankedTensorType tensor, ViewType view,
-                              Value base, std::optional<int64_t> firstRow) {
+                              Value base, Value thread,
+                              std::optional<int64_t> firstRow) {
   auto type = cast<VectorType>(vector.getType());
   OpBuilder::InsertionGuard guard(b);
   if (Value isWriter = createIsWriter(b, tensor))
     b.setInsertionPointToStart(scf::IfOp::create(b, isWriter).thenBlock());
-  VectorPlace place(b, tensor, view, firstRow);
+  VectorPlace place(b, tensor, view, thread, firstRow);
   auto part = VectorType::get(place.run, type.getElementType());
   SmallVector<Value> elements = unpack(b, vector);
   for (int64_t i = 0; i < type.getNumElements() / place.run; ++i)
@@ -270,7 +282,8 @@ struct LowerFragmentLoad : OpConversionPattern<FragmentLoadOp> {
     int64_t first = op.getRows() ? (*op.getRows())[0] : 0;
     auto load = [&](ImplicitLocOpBuilder &at) {
       if (view.getElementBytes() == 2)
-        return createMatrixLoad(at, type, view, base, op.getTranspose(), first);
+        return createMatrixLoad(at, type, view, base, op.getTranspose(), first,
+                                createThreadOf(at, op));
       return (op.getTranspose() ? createTurnedLoad
                                 : createPlainLoad)(at, type, view, base, first);
     };
@@ -297,7 +310,7 @@ struct LowerFragmentStore : OpConversionPattern<FragmentStoreOp> {
       enterWarpsOf(b, *rows);
     if (view.getElementBytes() == 2)
       createMatrixStore(b, adaptor.getFragment(), view, adaptor.getView(),
-                        op.getTranspose(), first);
+                        op.getTranspose(), first, createThreadOf(b, op));
     else
       (op.getTranspose() ? createTurnedStore : createPlainStore)(
           b, adaptor.getFragment(), view, adaptor.getView(), first);
@@ -319,7 +332,8 @@ struct LowerVectorLoad : OpConversionPattern<VectorLoadOp> {
         op.getRow() || op.getColumn()
             ? createLineLoad(b, type, op, adaptor.getView())
             : createVectorLoad(b, type, cast<RankedTensorType>(op.getType()),
-                               op.getView().getType(), adaptor.getView()));
+                               op.getView().getType(), adaptor.getView(),
+                               createThreadOf(b, op)));
     return success();
   }
 };
@@ -338,7 +352,8 @@ struct LowerVectorStore : OpConversionPattern<VectorStoreOp> {
     }
     createVectorStore(b, adaptor.getVector(),
                       cast<RankedTensorType>(op.getVector().getType()),
-                      op.getView().getType(), adaptor.getView(), firstRow);
+                      op.getView().getType(), adaptor.getView(),
+                      createThreadOf(b, op), firstRow);
     rewriter.eraseOp(op);
     return success();
   }

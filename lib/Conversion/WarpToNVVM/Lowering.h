@@ -118,7 +118,12 @@ Value createHasAlignedRuns(ImplicitLocOpBuilder &b, const Array &array,
 Value createHasAlignedRuns(ImplicitLocOpBuilder &b, const Array &array,
                            ValueRange offsets, ArrayStoreOp op);
 void createRunStores(ImplicitLocOpBuilder &b, ArrayStoreOp op, Value tile,
-                     const Array &array, ValueRange offsets, Value end);
+                     const Array &array, ValueRange offsets, Value end,
+                     Value sumEnd);
+/// What is stored at `address`, of floats, or of their sums with what is there
+/// if the null or i1 `adds` says so.
+Value createSumInMemory(ImplicitLocOpBuilder &b, Value adds, Value stored,
+                        Value address, unsigned alignment);
 
 /// What `kind` makes of an i32 of each lane of a warp, in all of them; its sum.
 Value createReduction(ImplicitLocOpBuilder &b, Value value,

@@ -39,7 +39,8 @@ bool warp::mayStoreRuns(ArrayStoreOp op) {
   auto tile = cast<RankedTensorType>(op.getTile().getType());
   unsigned bits = op.getEnd() ? 16 : 32;
   if (!isEncoded<FragmentAttr>(tile) || op.getRows() || tile.getRank() != 2 ||
-      tile.getElementTypeBitWidth() != bits ||
+      (tile.getElementTypeBitWidth() != bits &&
+       !op->hasAttr(WarpDialect::getLateAddressesAttrName())) ||
       tile.getDimSize(1) % (kLanes * getRun(op)) != 0)
     return false;
   bool cutsColumns =
@@ -157,8 +158,25 @@ static Value createRunColumn(ImplicitLocOpBuilder &b, Value lane, int64_t run) {
       arith::MulIOp::create(b, half, createI32(b, run)));
 }
 
+Value warp::createSumInMemory(ImplicitLocOpBuilder &b, Value adds, Value stored,
+                              Value address, unsigned alignment) {
+  if (!adds)
+    return stored;
+  auto branch = scf::IfOp::create(b, TypeRange(stored.getType()), adds,
+                                  /*withElseRegion=*/true);
+  ImplicitLocOpBuilder then =
+      ImplicitLocOpBuilder::atBlockBegin(b.getLoc(), branch.thenBlock());
+  Value old = LLVM::LoadOp::create(then, stored.getType(), address, alignment);
+  scf::YieldOp::create(then, Value(arith::AddFOp::create(then, stored, old)));
+  ImplicitLocOpBuilder otherwise =
+      ImplicitLocOpBuilder::atBlockBegin(b.getLoc(), branch.elseBlock());
+  scf::YieldOp::create(otherwise, stored);
+  return branch.getResult(0);
+}
+
 void warp::createRunStores(ImplicitLocOpBuilder &b, ArrayStoreOp op, Value tile,
-                           const Array &array, ValueRange offsets, Value end) {
+                           const Array &array, ValueRange offsets, Value end,
+                           Value sumEnd) {
   Type element = cast<MemRefType>(op.getArray().getType()).getElementType();
   ArrayRef<int64_t> axes = op.getAxes();
   Array runs = asRuns(b, array, axes[1]);
@@ -173,7 +191,8 @@ void warp::createRunStores(ImplicitLocOpBuilder &b, ArrayStoreOp op, Value tile,
   Value column = toIndex(createRunColumn(b, lane, run));
   int64_t columns =
       cast<RankedTensorType>(op.getTile().getType()).getDimSize(1);
-  auto words = VectorType::get(kWords, b.getI32Type());
+  auto words = VectorType::get(kWords, b.getI32Type()),
+       floats = VectorType::get(kWords, b.getF32Type());
   for (int64_t half : {0, 1}) {
     Value row = toIndex(arith::AddIOp::create(b, firstRow, //
                                               createI32(b, 8 * half)));
@@ -189,9 +208,16 @@ void warp::createRunStores(ImplicitLocOpBuilder &b, ArrayStoreOp op, Value tile,
         b.setInsertionPointToStart(scf::IfOp::create(b, isInside).thenBlock());
       }
       place[axes[1]] = arith::AddIOp::create(b, first, createIndex(b, from));
-      LLVM::StoreOp::create(b, pack(b, words, mine),
-                            createElementAddress(b, runs, element, place),
-                            kRunBytes);
+      Value stored = pack(b, words, mine);
+      Value address = createElementAddress(b, runs, element, place);
+      if (sumEnd) {
+        Value adds = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                           place[axes[0]], sumEnd);
+        stored = createSumInMemory(b, adds,
+                                   LLVM::BitcastOp::create(b, floats, stored),
+                                   address, kRunBytes);
+      }
+      LLVM::StoreOp::create(b, stored, address, kRunBytes);
     }
   }
 }

@@ -126,15 +126,18 @@ static void hintBranches(ModuleOp module) {
   });
 }
 
-/// Notes on views in the loops of a role that are to be late that they are.
+/// Notes on views and arrays that the loops of a role access that their
+/// addresses are to be late.
 static void markLateAddresses(ModuleOp module) {
   StringRef name = WarpDialect::getLateAddressesAttrName();
   module.walk([&](RoleOp role) {
     if (!role->hasAttr(name))
       return;
     role.walk([&](scf::ForOp loop) {
-      loop.walk([&](ViewOp view) {
-        view->setAttr(name, UnitAttr::get(view.getContext()));
+      loop.walk([&](Operation *op) {
+        if (isa<ViewOp, FragmentLoadOp, FragmentStoreOp, VectorLoadOp,
+                VectorStoreOp, ArrayLoadOp, ArrayStoreOp>(op))
+          op->setAttr(name, UnitAttr::get(op->getContext()));
       });
     });
   });

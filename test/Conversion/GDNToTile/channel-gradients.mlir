@@ -54,19 +54,24 @@
 // CHECK: gdn_tile.load %gate{{.*}}gdn_tile.step = "decay"{{.*}} -> tensor<64x64xbf16>
 // CHECK: gdn_tile.scan %{{.*}} axis 0 {gdn_tile.step = "decay"} : tensor<64x64xf32>
 // CHECK: %[[OWN:.*]] = gdn_tile.diagonal %{{.*}} {gdn_tile.step = "scores"}
-// What a token reads of the state has its own decay, and is made of gates that are read for it alone.
-// CHECK: math.exp2 %[[G]] {gdn_tile.reread = 0 : i64, gdn_tile.step = "low_keys"}
 // CHECK: %[[E:.*]] = gdn_tile.rebase %[[G]] axis 0 block 16 at 7 {gdn_tile.reread = {{[0-9]+}} : i64, gdn_tile.step = "low_keys"}
 // CHECK: %[[MINUS:.*]] = arith.negf %[[E]]
 // CHECK: math.exp2 %[[MINUS]]
 // CHECK: %[[WRITTEN:.*]] = arith.truncf
+// What rows read of the state goes to the first reference, and into the same sum.
+// CHECK: %[[DECAY:.*]] = tensor.extract_slice %[[G]][7, 0] [1, 64] [1, 1]
+// CHECK: %[[TO_FIRST:.*]] = math.exp2 %[[DECAY]]
+// CHECK: linalg.broadcast ins(%[[TO_FIRST]]
+// CHECK: %[[STATE:.*]] = arith.mulf
 // CHECK: %[[BLOCK:.*]] = tensor.extract_slice %[[WRITTEN]][0, 0] [16, 64] [1, 1]
-// CHECK: %[[FIRST:.*]] = linalg.contract {{.*}} ins(%{{.*}}, %[[BLOCK]] : tensor<64x16xbf16>, tensor<16x64xbf16>) {{.*}} -> tensor<64x64xf32>
+// CHECK: %[[FIRST:.*]] = linalg.contract {{.*}} ins(%{{.*}}, %[[BLOCK]] : tensor<64x16xbf16>, tensor<16x64xbf16>) outs(%[[STATE]] :
 // CHECK: %[[STEP:.*]] = arith.mulf %[[FIRST]], %
 // CHECK: %[[MOVED:.*]] = arith.select %{{.*}}, %[[FIRST]], %[[STEP]]
 // CHECK: linalg.contract {{.*}} : tensor<64x16xbf16>, tensor<16x64xbf16>) outs(%[[MOVED]] :
-// CHECK: arith.addf %{{.*}}, %{{.*}} fastmath<contract> {gdn_tile.made_here
-// CHECK: gdn_tile.store {{.*}}, %dq[
+// The value heads of a group are added up in the array, of which the first one reads nothing.
+// CHECK: %[[STORED:.*]] = gdn_tile.load %dq[{{.*}} axes [1, 3] until(%[[END:.*]], dim = 1)
+// CHECK: %[[ADDED:.*]] = arith.addf %{{.*}}, %[[STORED]]
+// CHECK: gdn_tile.store %[[ADDED]], %dq[
 // CHECK: gdn_tile.scan %{{.*}} axis 0 reverse
 // CHECK: gdn_tile.store {{.*}}, %dgate[
 // CHECK: gdn_tile.store {{.*}}, %dk[

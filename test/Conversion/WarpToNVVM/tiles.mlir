@@ -247,6 +247,29 @@ gdn_warp.kernel @rebase_rows(%x : memref<64x64xf32>) threads(128) shared(0) {
   gdn_warp.array_store %s, %x[%c0, %c0] axes [0, 1] : tensor<64x8xf32, #gdn_warp.fragment> -> memref<64x64xf32>
 }
 
+// An array adds up tiles a few elements at a time: 16 bytes of a row where the array allows it.
+// CHECK-LABEL: llvm.func @sum_in_memory(
+// CHECK: scf.if
+// CHECK: %[[ADDS:.*]] = arith.cmpi slt, %{{.*}}, %c32
+// CHECK: %[[SUM:.*]] = scf.if %[[ADDS]] -> (vector<4xf32>) {
+// CHECK-NEXT: %[[OLD:.*]] = llvm.load %[[AT:.*]] {alignment = 16
+// CHECK-NEXT: arith.addf %{{.*}}, %[[OLD]]
+// CHECK: } else {
+// CHECK: llvm.store %[[SUM]], %[[AT]] {alignment = 16
+gdn_warp.kernel @sum_in_memory(%x : memref<64x64xf32>) threads(128) shared(1024) {
+  gdn_warp.role "late" warps(0, 4) attributes {gdn_warp.late_addresses} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c32 = arith.constant 32 : index
+    %c60 = arith.constant 60 : index
+    %t = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xf32> -> tensor<64x64xf32, #gdn_warp.fragment>
+    scf.for %i = %c0 to %c32 step %c1 {
+      gdn_warp.array_store %t, %x[%c0, %c0] axes [0, 1] until(%c60, dim = 0) sum(%c32)
+          : tensor<64x64xf32, #gdn_warp.fragment> -> memref<64x64xf32>
+    }
+  }
+}
+
 // A tile that is to be made here goes through an instruction that LLVM knows nothing of; so do addresses of loops that are to be late.
 // CHECK-LABEL: llvm.func @made_here(
 gdn_warp.kernel @made_here(%x : memref<64x64xf32>) threads(128) shared(1024) {

@@ -272,9 +272,12 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
   if (!hasGate)
     gradients.push_back(
         cast<RankedTensorType>(operands[4].getType()).clone(b.getF32Type()));
-  // Rounded once: here, or behind the chain rule of the norm.
+  // Rounded once: here, or behind the chain rule of the norm, or behind the sum
+  // over a group that memory holds (see GDNToTile/Gradients.cpp).
   auto q = cast<RankedTensorType>(op.getQ().getType());
-  gradients[0] = op.getQkL2norm() ? q.clone(b.getF32Type()) : q;
+  bool isAlone = dims.H == dims.Hq && !ShapedType::isDynamic(dims.H);
+  bool isWide = op.getQkL2norm() || (isChannelGate(op) && !isAlone);
+  gradients[0] = isWide ? q.clone(b.getF32Type()) : q;
   gradients[1] = gradients[0];
   auto stage =
       createPart<GradientsStageOp>(b, op, gradients, operands, kKeptSegment);

@@ -212,7 +212,13 @@ LogicalResult PrefetchOp::verify() {
 }
 
 LogicalResult ArrayStoreOp::verify() {
-  return verifyArrayAccess(*this, cast<RankedTensorType>(getTile().getType()));
+  auto tile = cast<RankedTensorType>(getTile().getType());
+  if (getSumEnd() && (!getEnd() || !isEncoded<FragmentAttr>(tile) ||
+                      !tile.getElementType().isF32()))
+    return emitOpError("expected a fragment of f32 with an end to add to an "
+                       "array, got ")
+           << tile << (getEnd() ? " with an end" : " without an end");
+  return verifyArrayAccess(*this, tile);
 }
 
 LogicalResult ArrayClearOp::verify() {

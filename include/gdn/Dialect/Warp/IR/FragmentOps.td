@@ -190,13 +190,17 @@ def Warp_ArrayStoreOp : Warp_Op<"array_store", [AttrSizedOperandSegments]> {
   let description = [{
     The counterpart of `gdn_warp.array_load`: elements at or beyond `end` and
     rows outside `rows` are not written. One of the threads that hold an element
-    of a vector of rows or columns writes it.
+    of a vector of rows or columns writes it. With `sum_end` the array adds up
+    fragments of f32: those of what it holds before `sum_end` are kept and added
+    to, a few at a time, for which no other tile has to be in registers.
 
     Example:
 
     ```mlir
     gdn_warp.array_store %s, %S[%n, %h, %v, %c0] axes [2, 3]
         : tensor<64x128xf32, #gdn_warp.fragment> -> memref<?x4x128x128xf32>
+    gdn_warp.array_store %dk, %dK[%c0, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) sum(%summed)
+        : tensor<64x64xf32, #gdn_warp.fragment> -> memref<1x?x4x128xf32>
     ```
   }];
   let arguments = (ins
@@ -206,10 +210,11 @@ def Warp_ArrayStoreOp : Warp_Op<"array_store", [AttrSizedOperandSegments]> {
       Arg<DenseI64ArrayAttr, "The dimensions of the array along which the tile lies, one per dimension of the tile.">:$axes,
       Arg<Optional<Index>, "The first index along `dim` that lies outside; absent, the array's own extent.">:$end,
       Arg<OptionalAttr<I64Attr>, "The dimension of the array that `end` limits.">:$dim,
+      Arg<Optional<Index>, "The first index along `dim` whose elements are replaced; absent, all are.">:$sum_end,
       Arg<OptionalAttr<DenseI64ArrayAttr>, "The first row of the fragment that the tile has and the one behind its last; absent, all.">:$rows);
   let assemblyFormat = [{
     $tile `,` $array `[` $offsets `]` `axes` $axes (`until` `(` $end^ `,` `dim` `=` $dim `)`)?
-    (`rows` $rows^)? attr-dict `:` type($tile) `->` type($array)
+    (`sum` `(` $sum_end^ `)`)? (`rows` $rows^)? attr-dict `:` type($tile) `->` type($array)
   }];
   let hasVerifier = 1;
 }
