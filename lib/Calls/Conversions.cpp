@@ -74,7 +74,7 @@ static constexpr Role roles[] = {
     {"dq", true, kTokens},
     {"dk", true, kTokens},
     {"dv", true, kTokens},
-    {"dgate", false, kGates},
+    {"dgate", false, kGates, {}, kTokens},
     {"dbeta", false, kGates},
     {"da_log", false, kVector},
     {"ddt_bias", false, kVector},

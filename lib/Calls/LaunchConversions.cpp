@@ -34,7 +34,10 @@ std::optional<double> gdn::calls::neutralOf(std::string_view array,
                                 : std::nullopt;
   if (array == "beta")
     return domain == "value" ? std::optional(1.0) : std::nullopt;
-  if (array == "dt_bias" || array.ends_with("_state") || array == "d_o")
+  for (std::string_view isZero : {"a_log", "dt_bias", "d_o"})
+    if (array == isZero)
+      return 0.0;
+  if (array.ends_with("_state"))
     return 0.0;
   return std::nullopt;
 }

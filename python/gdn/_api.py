@@ -147,8 +147,8 @@ def chunk_gated_delta_rule(
         q, k: queries and keys [B, T, H, K]; float32, float16 or bfloat16.
         v: values [B, T, HV, V] of the same type. Value head h reads query/key head h // (HV // H).
         g: gates [B, T, HV], float32, float16 or bfloat16; see `gate_domain`. None is no decay (DeltaNet). Gates
-            [B, T, HV, K] decay a key channel each, as in Kimi Delta Attention (`chunk_kda`): on a GPU without gradients
-            in this version.
+            [B, T, HV, K] decay a key channel each, as in Kimi Delta Attention (`chunk_kda`): on a GPU with gradients
+            of bounded gates in this version.
         beta: write strengths [B, T, HV], types as g; None is 1.
         scale: factor of the read-out; None is K ** -0.5.
         initial_state: states [N, HV, K, V], types as g; None is zero. With `state_indices` a pool [P, HV, K, V] of such.

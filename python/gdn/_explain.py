@@ -312,7 +312,7 @@ def _facts_of_gradients(call: Call, where: str) -> dict[str, Any]:
 
     given = call[:9]
     wants = torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in given)
-    if not wants or not where.startswith("cuda") or _torch_backward_gpu.why_not(call.q, call.k, call.v):
+    if not wants or not where.startswith("cuda") or _torch_backward_gpu.why_not(*call[:4], call.options):
         return {}
     form = _torch_backward_gpu.form_of(call.q, call.v, call.g, call.beta, call.options)
     options = _torch_backward_gpu.kernel_options(form, call.options, call.g)

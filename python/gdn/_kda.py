@@ -80,7 +80,7 @@ def _gates(
         raise ValueError(f"`lower_bound` must be in the safe range [-5, 0), got {lower_bound}.")
     if not bound < 0 or bound == -float("inf"):
         raise ValueError(f"lower_bound: expected a finite number below 0, got {lower_bound}")
-    if bound == _BOUND and A_log is not None:
+    if bound == _BOUND:
         return {"g": g, "A_log": A_log, "dt_bias": dt_bias, "gate_domain": "bounded"}
     heads, channels = shape[2:]
     _check_size("A_log", A_log, "[HV]", heads)
@@ -150,8 +150,8 @@ def chunk_kda(
 
     Raises:
         TypeError, ValueError, RuntimeError: as `chunk_gated_delta_rule`.
-        NotImplementedError: what is refused above; on a GPU inputs that require gradients, which a CPU takes, and what
-            docs/Python.md does not list.
+        NotImplementedError: what is refused above; on a GPU inputs that require gradients, in other types than bfloat16
+            or without `lower_bound=-5`, which a CPU takes, and what docs/Python.md does not list.
 
     Example:
         >>> import gdn, numpy

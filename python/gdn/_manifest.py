@@ -95,6 +95,8 @@ class GradientForm(NamedTuple):
     norm: bool
     gate_domain: int
     beta_domain: int
+    #: What a gate decays, as the manifest says it.
+    decay: str = "Head"
 
 
 def gradient_forms(manifest: dict[str, Any], algorithm: str = "Backward", fact: str = "") -> frozenset[GradientForm]:
@@ -107,7 +109,7 @@ def gradient_forms(manifest: dict[str, Any], algorithm: str = "Backward", fact: 
         GradientForm(
             hopper["channels"][choice["channels"]]["k"], types[choice["element"]]["name"],
             "attributes" in hopper["norms"][choice["norm"]],
-            gates.index(choice["gate"].split()[0]), betas.index(choice["beta"].split()[0]),
+            gates.index(choice["gate"].split()[0]), betas.index(choice["beta"].split()[0]), choice["decay"],
         )
         for choice in known
         if choice["algorithm"] == algorithm and (not fact or fact in facts_of(manifest, choice, known))

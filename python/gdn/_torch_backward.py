@@ -200,7 +200,7 @@ class _ForwardAlone(_Forward):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        reason = _torch_backward_gpu.why_not(*ctx.saved_tensors[:3])
+        reason = _torch_backward_gpu.why_not(*ctx.saved_tensors[:4], ctx.options)
         raise NotImplementedError(f"q: expected a tensor of a call with a backward: {reason}")
 
 
@@ -209,7 +209,7 @@ def forward_with_autograd(*arguments: Any) -> Any:
     *tensors, scale, options, _, _ = arguments
     is_recurrent = tensors[0].device.type == "cuda" and _library.is_recurrent(options)
     # A call in chunks without a backward has been refused.
-    if is_recurrent and _torch_backward_gpu.why_not(*tensors[:3]):
+    if is_recurrent and _torch_backward_gpu.why_not(*tensors[:4], options):
         return _apply(_ForwardAlone, *arguments)
     if _torch_saved.saves(tensors, scale, options):
         return _apply(_SavingForward, *arguments)[:2]

@@ -19,7 +19,7 @@ from . import _library, _manifest
 from ._arguments import Call, output_shapes, torch_type
 from ._manifest import GradientForm
 
-_LOG, _LINEAR, _RAW = map(_library.GATE_DOMAINS.__getitem__, ("log", "linear", "raw"))
+_LOG, _LINEAR, _RAW, _BOUNDED = map(_library.GATE_DOMAINS.__getitem__, ("log", "linear", "raw", "bounded"))
 #: What is added to the squares of a row before its norm, as in the forward.
 _NORM_EPSILON = 1e-6
 #: What linear gates are raised to, so that the gradient holds at gates of 0: what it lets through of a state is below
@@ -27,11 +27,15 @@ _NORM_EPSILON = 1e-6
 _LEAST_GATE = 2.0**-10
 #: What kernels raise the logarithm of a gate to, or a little less.
 _LEAST_LOG_GATE = -89.0
-#: The forms, types and channels of the kernels, channels in ascending order.
+#: Where the sigmoid of a bounded gate is 0 or 1 in float32, and its derivative 0: kernels get no more than that.
+_MOST_BOUNDED = 200.0
+#: The largest factor that a bounded gate is multiplied by in float32.
+_MOST_RATE = 1e30
+#: The forms of the kernels.
 _FORMS = _manifest.gradient_forms(_library.MANIFEST)
-_TYPES = sorted({form.q for form in _FORMS})
-_CHANNELS = sorted({form.channels for form in _FORMS})
-#: The forms of kernels of segments.
+#: Those whose kernels take no parameters of raw gates: they are 0.
+_BARE = _manifest.gradient_forms(_library.MANIFEST, fact="bare")
+#: Those of kernels of segments.
 _CUT_FORMS = _manifest.gradient_forms(_library.MANIFEST, fact="split")
 
 Tensor = torch.Tensor
@@ -39,15 +43,42 @@ Tensor = torch.Tensor
 _Chain = Callable[[Tensor], Tensor]
 
 
-def why_not(q: Tensor, k: Tensor, v: Tensor) -> str | None:
+def decay_of(g: Tensor | None) -> str:
+    """What a gate decays, as the manifest says it."""
+    return "Channel" if g is not None and g.dim() == 4 else "Head"
+
+
+@functools.cache
+def _served(decay: str) -> tuple[list[str], list[int], list[int]]:
+    """The types, the channels in ascending order, and the domains of gates of which there are gradients."""
+    forms = [form for form in _FORMS if form.decay == decay]
+    domains = {form.gate_domain for form in forms}
+    if _LOG in domains:
+        # What torch makes logarithms of.
+        domains |= {_LINEAR, _RAW}
+    return sorted({form.q for form in forms}), sorted({form.channels for form in forms}), sorted(domains)
+
+
+def _name_gate(domain: int) -> str:
+    """A domain of gates in the words of a call."""
+    row = list(_library.MANIFEST["gate_domains"].values())[domain]
+    return f"{row['name']!r}" + (f" (lower_bound={row['lower_bound']})" if "lower_bound" in row else "")
+
+
+def why_not(q: Tensor, k: Tensor, v: Tensor, g: Tensor | None, options: int) -> str | None:
     """Why the gradients of such a call have no kernel, or None if they have."""
+    types, channels, domains = _served(decay_of(g))
+    where = f"{' with gates per channel' if decay_of(g) == 'Channel' else ''} on a GPU in this version"
     for name, x in (("q", q), ("k", k), ("v", v)):
-        if torch_type(x) not in _TYPES:
-            known = " and ".join(_TYPES)
-            return f"gdn has gradients of {known} on a GPU in this version, got {name} of {torch_type(x)}"
+        if torch_type(x) not in types:
+            return f"gdn has gradients of {' and '.join(types)}{where}, got {name} of {torch_type(x)}"
     K, V = (x.shape[-1] if x.dim() else 0 for x in (q, v))
-    if max(K, V) > _CHANNELS[-1]:
-        return f"gdn has gradients of K and V up to {_CHANNELS[-1]} on a GPU in this version, got K = {K} and V = {V}"
+    if max(K, V) > channels[-1]:
+        return f"gdn has gradients of K and V up to {channels[-1]}{where}, got K = {K} and V = {V}"
+    domain = _library.gate_domain_of(options)
+    if g is not None and domain not in domains:
+        known = " and ".join(map(_name_gate, domains))
+        return f"gdn has gradients of the gate domains {known}{where}, got {_name_gate(domain)}; a CPU has all"
     return None
 
 
@@ -62,17 +93,18 @@ class KernelCall(NamedTuple):
     d_final_state: Tensor | None
     #: From the gradients of q, k, gates and beta to those of the caller's.
     back: tuple[_Chain, _Chain, _Chain, _Chain]
-    #: The logarithms of a raw gate, and the derivative of each by the gate, where the kernels have no raw gates.
+    #: What the gradients of gates are multiplied by in those of A_log, and of dt_bias, where the kernels have no such
+    #: parameters.
     raw: tuple[Tensor, Tensor] | None
 
 
 @functools.cache
-def _choose(channels: int, q: str, norm: bool, gate_domain: int, beta_domain: int) -> GradientForm:
+def _choose(channels: int, q: str, norm: bool, gate_domain: int, beta_domain: int, decay: str) -> GradientForm:
     """The form of the kernels that leaves the least to do around them; the plain one takes everything."""
     for has_norm in (norm, False):
         for gate in (gate_domain, _LOG):
             for beta in (beta_domain, _library.BETA_VALUE):
-                form = GradientForm(channels, q, has_norm, gate, beta)
+                form = GradientForm(channels, q, has_norm, gate, beta, decay)
                 if form in _FORMS:
                     return form
     raise NotImplementedError(f"gdn has no gradients of {q} with {channels} channels on a GPU in this build")
@@ -80,12 +112,19 @@ def _choose(channels: int, q: str, norm: bool, gate_domain: int, beta_domain: in
 
 def form_of(q: Tensor, v: Tensor, g: Tensor | None, beta: Tensor | None, options: int) -> GradientForm:
     """The form of the kernels that serve a call."""
+    decay = decay_of(g)
     return _choose(
-        next(channels for channels in _CHANNELS if channels >= max(q.shape[3], v.shape[3])),
+        next(channels for channels in _served(decay)[1] if channels >= max(q.shape[3], v.shape[3])),
         torch_type(q), _library.has_l2norm(options),
         _LOG if g is None else _library.gate_domain_of(options),
         _library.BETA_VALUE if beta is None else _library.beta_domain_of(options),
+        decay,
     )  # fmt: skip
+
+
+def _takes_parameters(form: GradientForm) -> bool:
+    """Whether the kernels of a form take A_log and dt_bias."""
+    return form.gate_domain in _library.PARAMETRIC_GATES and form not in _BARE
 
 
 def has_segments(form: GradientForm) -> bool:
@@ -135,11 +174,20 @@ def _normalise(x: Tensor, sum_rows: _Chain = _sum_rows) -> tuple[Tensor, _Chain]
     return rows.to(x.dtype), back
 
 
-def _raw_gate(g: torch.Tensor, A_log: torch.Tensor, dt_bias: torch.Tensor | None) -> tuple[torch.Tensor, ...]:
+def _with_bias(g: Tensor, dt_bias: Tensor | None) -> Tensor:
+    """Raw gates with their biases, which a call may have in a row, in the type of the gates."""
+    return g if dt_bias is None else g + dt_bias.to(g.dtype).reshape(g.shape[2:])
+
+
+def _of_heads(A_log: Tensor, g: Tensor) -> Tensor:
+    """A parameter of heads beside gates of tokens."""
+    return A_log.reshape(A_log.shape[0], *(1,) * (g.dim() - 3))
+
+
+def _raw_gate(g: Tensor, A_log: Tensor, dt_bias: Tensor | None) -> tuple[Tensor, ...]:
     """The logarithms -exp(A_log) softplus(x), x = g + dt_bias, with x and -exp(A_log), in float64: float32 has no room
     for the factors of many a gate that it has room for."""
-    x = g.double() if dt_bias is None else g.double() + dt_bias
-    rate = A_log.double().exp().neg_()
+    x, rate = _with_bias(g.double(), dt_bias), _of_heads(A_log, g).double().exp().neg_()
     # Above 40 softplus(x) is x in float64.
     return torch.nn.functional.softplus(x, threshold=40.0).mul_(rate), x, rate
 
@@ -149,9 +197,16 @@ def _gate(
 ) -> tuple[Tensor | None, _Chain, Any]:
     """The gates as the kernels take them, the way back, and what the gradients of a raw gate's parameters need where
     the kernels do not compute them."""
-    if g is None or domain == form.gate_domain:
+    has_parameters = A_log is not None or dt_bias is not None
+    if g is None or (domain == form.gate_domain and (_takes_parameters(form) or not has_parameters)):
         return g, _same, None
     x = g.float()
+    if domain == _BOUNDED:
+        # The kernels have the rest of the gate, and its derivative.
+        logarithms = x.new_zeros(g.shape[2]) if A_log is None else A_log.float()
+        rate = _of_heads(logarithms, g).exp().clamp_max_(_MOST_RATE)
+        x = (_with_bias(x, dt_bias) * rate).clamp_(-_MOST_BOUNDED, _MOST_BOUNDED).contiguous()
+        return x, lambda gradient: gradient * rate, (x, rate)
     if domain == _LINEAR:
         x = x.clamp_min(_LEAST_GATE)
         return x.log().contiguous(), lambda gradient: gradient / x, None
@@ -196,7 +251,7 @@ def convert(
     (rows_q, back_q), (rows_k, back_k) = (_normalise(x, sum_rows) if normalises else (x, _same) for x in (q, k))
     gates, back_g, raw = _gate(g, A_log, dt_bias, _library.gate_domain_of(options), form)
     betas, back_beta = _beta(beta, _library.beta_domain_of(options), form)
-    parameters = (A_log, dt_bias) if form.gate_domain == _RAW else (None, None)
+    parameters = (A_log, dt_bias) if _takes_parameters(form) else (None, None)
     tokens = map(packed, (rows_q, rows_k, v, gates, betas))
     ends = boundaries(q) if cu_seqlens is None else cu_seqlens
     return KernelCall(
@@ -259,7 +314,7 @@ def _keeper(T: int, cu_seqlens: Tensor | None) -> Callable[[Tensor], Tensor]:
 def compute(*arguments: Any, states: Tensor | None = None) -> tuple[Tensor | None, ...]:
     """The gradients of the eight inputs; None for an absent one. With `states` v is what tokens wrote."""
     q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, *_, options = arguments
-    reason = why_not(q, k, v)
+    reason = why_not(q, k, v, g, options)
     if reason is not None:
         raise NotImplementedError(reason)
     if 0 in v.shape[:2]:
@@ -274,8 +329,12 @@ def compute(*arguments: Any, states: Tensor | None = None) -> tuple[Tensor | Non
         return keep(back(found.float())).to(like.dtype).contiguous()
 
     if call.raw is not None:
-        sums = (keep(y * d_g).sum((0, 1)) for y in call.raw)
-        d_A_log, d_dt_bias = (None if x is None else y.to(x.dtype) for x, y in zip((A_log, dt_bias), sums))
+        # Of tokens, and for A_log of the gates of a head.
+        dims = (0, 1, *range(3, g.dim())), (0, 1)
+        d_A_log, d_dt_bias = (
+            None if x is None else keep(y * d_g).sum(dim).reshape(x.shape).to(x.dtype)
+            for x, y, dim in zip((A_log, dt_bias), call.raw, dims)
+        )
     back_q, back_k, back_g, back_beta = call.back
     return (
         chain(q, d_q, back_q), chain(k, d_k, back_k), d_v, chain(g, d_g, back_g), chain(beta, d_beta, back_beta),

@@ -142,13 +142,9 @@ def no_backward(
         return "gdn has no backward of calls with state_indices"
     if writes:
         return "gdn has no backward of calls with out or final_state"
-    if device == "cuda" and g is not None and g.dim() == 4:
-        return "gdn has no backward of gates per channel on a GPU in this version, but on a CPU"
-    if device == "cuda" and _library.gate_domain_of(options) == _library.GATE_DOMAINS["bounded"]:
-        return "gdn has no backward of bounded gates on a GPU in this version"
     if device != "cuda" or _library.is_recurrent(options):
         return None
-    return _torch_backward_gpu.why_not(q, k, v)
+    return _torch_backward_gpu.why_not(q, k, v, g, options)
 
 
 def refuse_call(call: Call, device: str, *, writes: bool) -> bool:

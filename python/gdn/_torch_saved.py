@@ -21,7 +21,9 @@ from ._manifest import GradientForm
 
 Tensor = torch.Tensor
 _TABLE = _library.MANIFEST["hopper"].get("saving", {})
-_CHANNELS = frozenset(form.channels for form in _manifest.gradient_forms(_library.MANIFEST, "Saving"))
+_FORMS = _manifest.gradient_forms(_library.MANIFEST, "Saving")
+_CHANNELS = frozenset(form.channels for form in _FORMS)
+_DECAYS = frozenset(form.decay for form in _FORMS)
 #: Where there are kernels that save. A CPU's gradients are computed in float32, and take no states of 16 bits.
 _DEVICES = frozenset(["cuda"])
 #: Tokens between the states that are saved.
@@ -55,9 +57,11 @@ def why_inputs(tensors: Any, scale: float | None, options: int, device: int | No
     """Why a call on a GPU saves its inputs and not states, though it asks for them; None if it does save them. `device`
     is the GPU's number, of tensors that are on none."""
     q, k, v, g, beta, _, _, initial_state, _ = tensors[:9]
-    reason = chain.why_not(q, k, v)
+    reason = chain.why_not(q, k, v, g, options)
     if reason is not None:
         return reason
+    if chain.decay_of(g) not in _DECAYS:
+        return "gates per channel"
     if q.shape[-1] != v.shape[-1] or q.shape[-1] not in _CHANNELS:
         return f"K = {q.shape[-1]}, V = {v.shape[-1]}"
     if _disagreement(*tensors[:9]) is not None:

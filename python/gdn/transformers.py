@@ -62,7 +62,7 @@ def install() -> tuple[str, ...]:
     From then on a layer's prefill runs `gdn.chunk_gated_delta_rule` (`gdn.chunk_kda`), and a token with a cache
     `gdn.fused_recurrent_gated_delta_rule` (`gdn.fused_recurrent_kda`). Models that were loaded before follow too. A call
     goes where it went before (FLA, a kernel of the Hub, or torch) under torch.export, and wherever `gdn.supported` says
-    no, as for gradients of float32 on a GPU, or of Kimi Delta Attention there; the logger "gdn.transformers" has a
+    no, as for gradients of float32 on a GPU, or of gates per channel without a bound; the logger "gdn.transformers" has a
     warning then, once for each reason.
 
     Packed sequences, which a model gets as `cu_seq_lens_q`, are kept apart, also in layers of Kimi Delta Attention, whose

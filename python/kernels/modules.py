@@ -96,12 +96,17 @@ def hopper_modules(manifest: Manifest) -> list[Module]:
         # Chunks of other tokens than is usual.
         tokens = [row["tokens"] for row in hopper["chunks"] if _manifest.is_in(choice, [row["of"]])]
         attributes += [f"chunk_size = {number} : i64" for number in tokens[:1]]
-        arguments = [array for array in hopper["arguments"] if array not in table.get("without", [])]
+        facts, without = _manifest.facts_of(manifest, choice, known), table.get("without", [])
+        if "bare" in facts:
+            without = [*without, *manifest["gate_domains"][choice["gate"].split()[0]]["takes"]]
+        arguments, results = (
+            [array for array in arrays if array not in without] for arrays in (hopper["arguments"], hopper[table["results"]])
+        )
         function = Function(
-            table["op"], [*arguments, *table.get("takes", [])], hopper[table["results"]],
+            table["op"], [*arguments, *table.get("takes", [])], results,
             run_time_states=table["states"] == "run time", attributes=tuple(attributes),
         )  # fmt: skip
-        notes = _noted(hopper["variants"][table["variants"]], _manifest.facts_of(manifest, choice, known))
+        notes = _noted(hopper["variants"][table["variants"]], facts)
         module.functions[name] = layer_function(manifest, name, function, choice, notes)
         module.lines.append(f"GDN_ENTRY({name})")
     return list(modules.values())

@@ -268,7 +268,8 @@ static void checkOptions(const Problem &p) {
     const char *name, *rule, *got;
   } rules[] = {
       {!raw || p.gate.isPresent(), "g", "a tensor with a raw gate", "None"},
-      {!raw || p.aLog.isPresent(), "A_log",
+      // A bounded gate without one has the rate 1.
+      {!raw || gate.lowerBound || p.aLog.isPresent(), "A_log",
        "a tensor of shape [H] with a raw gate (use_gate_in_kernel)", "None"},
       {raw || !p.aLog.isPresent(), "A_log", notRaw, "a tensor"},
       {raw || !p.dtBias.isPresent(), "dt_bias", notRaw, "a tensor"},

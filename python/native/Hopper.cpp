@@ -212,10 +212,6 @@ void gdn::hopper::run(const Problem &p, void *stream,
     check(p);
     checkDevice(p.device);
   }
-  if (p.kind == Kind::Backward && p.hasChannelGates())
-    throw Error{"NotImplementedError",
-                "g: expected gates [B, T, HV] for gradients on a GPU in this "
-                "version, got one per channel"};
   checkMemory(p);
   call.launch(known, stream, allocate);
 }

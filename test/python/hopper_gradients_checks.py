@@ -15,6 +15,8 @@ from gdn import _library  # noqa: E402
 
 #: Of the plain form; with norms; with raw gates and logits, too.
 KERNELS, WITH_NORMS, OF_A_MODEL, KERNELS_OF_SEGMENTS = 3, 7, 9, 11
+#: With a gate a channel, two of which round what the heads of a group have added up; with norms.
+OF_CHANNELS, OF_CHANNELS_WITH_NORMS = 6, 8
 INPUTS = (
     "q", "k", "v", "g", "beta", "A_log", "dt_bias", "initial_state", "cu_seqlens", "d_o", "d_state", "state_indices",
 )
@@ -92,6 +94,30 @@ def test_launches_of_a_model(types, ends):
     assert run(model(gates, dtype=dtype, states=states), options=MODEL | layout) == OF_A_MODEL
 
 
+def of_channels(T=256, HV=4, K=128, gates="float32", **sizes):
+    """The tensors of a call with a gate a channel."""
+    found = {name: Tensor(gates, 1, T, HV, K) for name in ("g", "dg")}
+    return tensors(T=T, HV=HV, K=K, **sizes, **found)
+
+
+BOUNDED, BOUNDED_NORMS = (_library.pack_options(3, 0, norm, False, False) for norm in (False, True))
+
+
+@pytest.mark.parametrize("ends", STATES)
+def test_launches_of_channels(ends):
+    """Bounded gates without parameters: their rate is 1, their bias 0."""
+    states, layout = STATES[ends]
+    assert run(of_channels(states=states), options=BOUNDED_NORMS | layout) == OF_CHANNELS_WITH_NORMS
+    assert run(of_channels(states=states, H=4), options=BOUNDED | layout) == OF_CHANNELS
+
+
+def test_conversions_of_channels():
+    """Gates in 16 bits, and fewer channels."""
+    for arguments in (of_channels(gates="bfloat16"), of_channels(K=64, states=False)):
+        names = driver.kernels_of(lambda: run(arguments, options=BOUNDED_NORMS))
+        assert len(names) > OF_CHANNELS_WITH_NORMS and any("cast" in name for name in names)
+
+
 def test_segments():
     """As the caller asks for them, or where the model predicts a gain; kernels of 64 channels have none."""
     never, three, by_length = _library.NO_SEGMENTS, _library.pack_segments(3), _library.pack_segment_length(96)
@@ -150,6 +176,10 @@ REFUSED = {
     "parameters": ({"A_log": Tensor("float32", 4)}, {}, ValueError, "A_log"),
     "no boundaries": ({"cu_seqlens": None, "states": False}, {}, NotImplementedError, "cu_seqlens: expected a tensor"),
     "dk of value heads": ({"dk": Tensor("bfloat16", 1, 256, 4, 128)}, {}, ValueError, "gradient of k: expected the shape"),
+    "log gates of channels": (
+        {name: Tensor("float32", 1, 256, 4, 128) for name in ("g", "dg")}, {}, NotImplementedError,
+        "gate_domain: expected 'bounded' for gradients .* got 'log'",
+    ),
     "no dv": ({"dv": None}, {}, ValueError, "gradient of v: expected the shape"),
     "d_o": ({"d_o": Tensor("bfloat16", 1, 255, 4, 128)}, {}, ValueError, "d_o: expected the shape"),
 }
@@ -230,6 +260,22 @@ def test_explain():
     of_a_model = explain(N=1, initial_state=state, **words).backward
     assert of_a_model.kernel == "gdn_hopper_backward_bf16_l2_raw_f32_logit_f32_cta_per_v_tile"
     assert of_a_model.launches == OF_A_MODEL
+
+
+def test_explain_channels():
+    """A model's call, of raw gates in 16 bits that torch prepares for the kernels."""
+    make = {"device": "meta"}
+    q, v = (torch.empty(1, 4096, heads, 128, dtype=torch.bfloat16, **make) for heads in (2, 4))
+    beta = torch.empty(1, 4096, 4, dtype=torch.bfloat16, **make)
+    A_log, dt_bias = torch.empty(4, **make), torch.empty(4 * 128, **make)
+    choice = gdn.explain(
+        q.requires_grad_(), q, v, v, beta, A_log=A_log, dt_bias=dt_bias, use_gate_in_kernel=True, lower_bound=-5.0,
+        use_beta_sigmoid_in_kernel=True, use_qk_l2norm_in_kernel=True, device="cuda", function="chunk_kda",
+    )  # fmt: skip
+    backward = choice.backward
+    assert backward.kernel == "gdn_hopper_backward_channel_bf16_l2_bounded_f32_cta_per_v_tile"
+    assert backward.launches == OF_CHANNELS_WITH_NORMS and backward.saves == "inputs"
+    assert backward.why_inputs == "gates per channel" and backward.segment_tokens == 0
 
 
 @pytest.mark.parametrize("words", [

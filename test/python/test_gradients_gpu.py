@@ -23,8 +23,9 @@ def backward(q, k, v, g, beta, A_log, dt_bias, state, cu, d_o, d_state, _, *rest
     gate, logits = _library.gate_domain_of(options), _library.beta_domain_of(options)
     names = {number: name for name, number in _library.GATE_DOMAINS.items()}
     form = {"l2norm": _library.has_l2norm(options), "gate": names[gate], "logits": logits}
-    channels = next(size for size in (64, 128) if size >= max(q.shape[3], v.shape[3]))
-    kernel = GradientForm(channels, str(q.dtype).removeprefix("torch."), form["l2norm"], gate, logits)
+    decay = "Channel" if g is not None and g.dim() == 4 else "Head"
+    channels = next(size for size in _torch_backward_gpu._served(decay)[1] if size >= max(q.shape[3], v.shape[3]))
+    kernel = GradientForm(channels, str(q.dtype).removeprefix("torch."), form["l2norm"], gate, logits, decay)
     assert kernel in _torch_backward_gpu._FORMS and (A_log is None) == (names[gate] != "raw")
     assert cu is not None and q.shape[0] == 1
     # Tokens in no sequence are not looked at, and their gradients are zeros.
@@ -81,6 +82,17 @@ SHORT = {
     "model, packed": {**FUSED, "gate": "raw", "logits": 1, "cu_seqlens": [3, 20, 40], "N": 2, "T": 44},
     "raw, packed, slack": {"gate": "raw", "logits": 1, "l2norm": True, "cu_seqlens": [3, 20, 40], "N": 2, "T": 44},
 }
+#: With gates a channel, which a bound keeps in range.
+OF_CHANNELS = {"channels": True, "gate": "bounded", "dtype": torch.bfloat16, "T": 24}
+SHORT |= {
+    "channels": {**OF_CHANNELS, "K": 128, "V": 128},
+    "channels, states": {**OF_CHANNELS, "K": 40, "V": 60, "state": True, "v_first": True, "bias": "rows"},
+    "channels, batch": {**OF_CHANNELS, "B": 3, "H": 1, "HV": 3, "bias": False, "scale": -1.5},
+    "channels, model": {**OF_CHANNELS, **FUSED, "logits": 1, "gates": torch.bfloat16, "cu_seqlens": [3, 20], "N": 1},
+    "channels, doubled logits": {**OF_CHANNELS, **FUSED, "logits": 2, "state": True},
+    "channels without A_log": {**OF_CHANNELS, **FUSED, "absent": ("A_log",)},
+    "channels, infinite rate": {**OF_CHANNELS, "log_rate": 100.0},
+}
 
 
 @pytest.mark.parametrize("case,ends", [
@@ -117,16 +129,16 @@ def test_values(kernels, case, ends):
     assert all(found[names.index(name)] is None for name in names if name not in given)
 
 
-@pytest.mark.parametrize("K", [64, 128])
-def test_tokens_of_nobody(kernels, K):
+@pytest.mark.parametrize("K,gate", [(64, "raw"), (128, "raw"), (128, "bounded")])
+def test_tokens_of_nobody(kernels, K, gate):
     """NaN in tokens that no sequence has reaches nothing."""
-    given = make(gate="raw", logits=1, l2norm=True, dtype=torch.bfloat16, T=70, K=K, V=K)
+    given = make(gate=gate, logits=1, l2norm=True, dtype=torch.bfloat16, T=70, K=K, V=K, channels=gate == "bounded")
     bad = {name: x.detach().clone() for name, x in given.items()}
     for name in NAMES:
         bad[name][:, 50:] = float("nan")
         bad[name][:, :5] = float("nan")
     weights = [torch.randn(1, 70, 4, K).bfloat16(), None]
-    options = {"use_qk_l2norm_in_kernel": True, "gate_domain": "raw", "use_beta_sigmoid_in_kernel": True}
+    options = {"use_qk_l2norm_in_kernel": True, "gate_domain": gate, "use_beta_sigmoid_in_kernel": True}
     got = differentiate(bad, torch.tensor([5, 30, 50]), weights, **options)
     for name, gradient in zip((*NAMES, "A_log", "dt_bias"), got):
         assert gradient.isfinite().all(), name
@@ -178,16 +190,21 @@ def test_strided_gradients(kernels):
     assert all(x is y is None or torch.equal(x, y) for x, y in zip(got, want))
 
 
-def meta(K=128, V=128, dtype=torch.bfloat16, B=1, T=256, **kwargs):
+def meta(K=128, V=128, dtype=torch.bfloat16, B=1, T=256, channels=False, **kwargs):
     make = {"device": "meta"}
     q, v = (torch.empty(B, T, heads, size, dtype=dtype, **make).requires_grad_() for heads, size in ((2, K), (4, V)))
-    g = torch.empty(B, T, 4, **make)
-    return (q, q, v, g, g), {"device": "cuda", **kwargs}
+    beta = torch.empty(B, T, 4, **make)
+    return (q, q, v, torch.empty(B, T, 4, K, **make) if channels else beta, beta), {"device": "cuda", **kwargs}
 
 
 @pytest.mark.parametrize("sizes,what", [
     ({"dtype": torch.float32}, "bfloat16 and float16 on a GPU in this version, got q of float32"),
     ({"K": 256}, "K and V up to 128 on a GPU in this version, got K = 256 and V = 128"),
+    ({"channels": True, "dtype": torch.float16}, "bfloat16 with gates per channel on a GPU in this version, got q of float16"),
+    (
+        {"channels": True},
+        "gate domains 'bounded' (lower_bound=-5) with gates per channel on a GPU in this version, got 'log'; a CPU has all",
+    ),
 ])  # fmt: skip
 def test_refused(sizes, what):
     """What has no kernel is refused before the forward."""

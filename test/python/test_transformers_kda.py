@@ -163,7 +163,7 @@ def test_gradients_on_a_gpu_are_theirs(caplog):
     assert not gdn.transformers._ask("chunk_kda", "cuda", described, (), True)
     (line,) = [record.getMessage() for record in caplog.records if record.name == "gdn.transformers"]
     assert "chunk_kda runs what ran before" in line
-    assert "no backward of gates per channel on a GPU in this version, but on a CPU" in line
+    assert "with gates per channel on a GPU in this version, got q of float32" in line
 
 
 @torch.no_grad()

@@ -54,6 +54,29 @@ CASES = {
     "f16, raw, norms": {"dtype": "float16", "l2norm": True, "gate": "raw", "logits": 1},
     "f16, model": {"dtype": "float16", "l2norm": True, "gate": "raw", "logits": 1, "K": 128, "V": 128, "B": 2, "state": True},
 }
+#: With gates a channel, which a bound keeps in range.
+_CHANNELS = {"channels": True, "gate": "bounded", "K": 128, "V": 128}
+CASES |= {
+    "channels": {**_CHANNELS, "T": 200},
+    "channels, states [V, K]": {**_CHANNELS, "state": True, "v_first": True, "T": 131},
+    "channels, as many heads": {**_CHANNELS, "H": 4, "HV": 4, "state": True, "T": 131},
+    "channels, batch rows": {**_CHANNELS, "B": 3, "T": 67, "state": True, "H": 3, "HV": 9},
+    "channels, packed": {**_CHANNELS, "cu_seqlens": [0, 64, 64, 65, 200], "N": 4, "T": 200, "state": True},
+    "channels, one token": {**_CHANNELS, "T": 1, "B": 2, "state": True},
+    "channels, heads 16 and 32": {**_CHANNELS, "H": 16, "HV": 32},
+    "channels, no bias, scale": {**_CHANNELS, "bias": False, "scale": -1.5},
+    "channels, 64": {**_CHANNELS, "K": 64, "V": 64, "state": True},
+    "channels, odd": {**_CHANNELS, "K": 40, "V": 24, "state": True},
+    "channels, model": {
+        **_CHANNELS, "logits": 1, "l2norm": True, "T": 131, "state": True, "v_first": True, "gates": "bfloat16",
+        "bias": "rows",
+    },
+    "channels, model, packed, slack": {
+        **_CHANNELS, "logits": 1, "l2norm": True, "T": 300, "cu_seqlens": [0, 20, 160], "N": 2, "H": 4, "HV": 12,
+        "gates": "bfloat16",
+    },
+    "channels, model, infinite rate": {**_CHANNELS, "logits": 2, "l2norm": True, "log_rate": 100.0},
+}  # fmt: skip
 #: The same with `save_for_backward="states"`.
 CASES |= {
     f"{name}, saved": {**CASES[name], "saves": "states"}
