@@ -148,12 +148,14 @@ LogicalResult RoleLayouts::placeLike(Value result, ValueRange from) {
     auto row = firstRow.find(value);
     if (row == firstRow.end())
       continue;
-    auto [known, isNew] = firstRow.try_emplace(result, row->second);
-    if (!isNew && known->second != row->second)
+    // A copy, for the map may move what it holds.
+    int64_t first = row->second;
+    auto [known, isNew] = firstRow.try_emplace(result, first);
+    if (!isNew && known->second != first)
       return emitOpErrorAt(result)
              << "expected tiles in the same rows of a fragment, got one from "
                 "row "
-             << known->second << " and one from row " << row->second;
+             << known->second << " and one from row " << first;
   }
   return success();
 }
