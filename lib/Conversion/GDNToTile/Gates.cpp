@@ -17,6 +17,10 @@ using namespace mlir::gdn;
 /// The largest |A_log| that is taken in one factor. Two such factors take any
 /// finite gate to where its decay is 0, or 1, if it is not 0 itself.
 static constexpr double kMostLogRate = 87.0;
+/// The largest A_log that is a factor of softplus(x). exp(30) softplus(-16) is
+/// a decay of 0, and below -16 softplus(x) is exp(x), so that the rest of a
+/// larger A_log can be a term of x.
+static constexpr double kMostFactorOfSoftplus = 30.0;
 /// Below the first softplus(x) is exp(x) to half an ulp of f32; above the
 /// second an error of its logarithm is none of a decay's.
 static constexpr double kSmallSoftplus = -16.0, kHugeSoftplus = 0x1p60;
@@ -28,22 +32,34 @@ static Value spread(Program &p, Value parameter, ArrayRef<int64_t> shape) {
   return shape.size() == 1 ? parameter : p.b.broadcast(parameter, shape, 1);
 }
 
+/// A number as what `parameter` is: a number or a vector.
+static Value asParameter(Program &p, Value number, Value parameter) {
+  auto type = dyn_cast<RankedTensorType>(parameter.getType());
+  return type ? p.b.splat(number, type.getShape()) : number;
+}
+
 void Program::loadGateParameters() {
-  b.step(facts.decay == DecayKind::Channel && facts.C > 1 ? "decay" : "gates");
+  bool hasChannels = facts.decay == DecayKind::Channel;
+  b.step(hasChannels && facts.C > 1 ? "decay" : "gates");
   bias = loadGateParameter("dt_bias");
   logRate = loadGateParameter("a_log");
-  if (!logRate || facts.gateDomain != GateDomain::Bounded)
+  bool isSoftplus = facts.gateDomain == GateDomain::Softplus;
+  if (!logRate || (isSoftplus && !hasChannels))
     return;
-  auto bounded = [&](Value x) {
-    return b.max(b.min(x, kMostLogRate), -kMostLogRate);
+  auto bounded = [&](Value x, double most) {
+    return b.max(b.min(x, most), -kMostLogRate);
   };
-  Value most = bounded(logRate);
+  Value most =
+      bounded(logRate, isSoftplus ? kMostFactorOfSoftplus : kMostLogRate);
   rate = b.scaled(b.exp(most), -M_LOG2E);
-  restOfRate = b.exp(bounded(b.sub(logRate, most)));
-  if (!bias)
+  Value rest = b.sub(logRate, most);
+  restOfRate = b.exp(bounded(rest, isSoftplus ? 0.0 : kMostLogRate));
+  if (bias)
+    bias = b.mul(bias, asParameter(*this, restOfRate, bias));
+  if (!isSoftplus)
     return;
-  bool isVector = isa<RankedTensorType>(bias.getType());
-  bias = b.mul(bias, isVector ? b.splat(restOfRate, facts.K) : restOfRate);
+  Value term = b.max(rest, 0.0);
+  bias = bias ? b.add(bias, asParameter(*this, term, bias)) : term;
 }
 
 /// A gate parameter at the work item's head: of an array [H] a scalar, of [H,
@@ -105,16 +121,24 @@ static Value softplusGate(Program &p, Value x) {
   return b.mul(b.scaled(rate, -M_LOG2E), factor);
 }
 
-/// Of a bounded gate, the part of the bound: 1 / (1 + exp(-exp(A_log) x)), with
-/// x = gate + dt_bias, which may be 0 where exp(A_log) is infinite, and the
-/// other way round.
-static Value boundedPart(Program &p, Value gate) {
+/// gate + dt_bias, as it is multiplied by `rate`.
+static Value biasedGate(Program &p, Value gate) {
   TileBuilder &b = p.b;
   ArrayRef<int64_t> shape = shapeOf(gate);
   if (p.restOfRate)
     gate = b.mul(gate, spread(p, p.restOfRate, shape));
   if (p.bias)
     gate = b.add(gate, spread(p, p.bias, shape));
+  return gate;
+}
+
+/// Of a bounded gate, the part of the bound: 1 / (1 + exp(-exp(A_log) x)), with
+/// x = gate + dt_bias, which may be 0 where exp(A_log) is infinite, and the
+/// other way round.
+static Value boundedPart(Program &p, Value gate) {
+  TileBuilder &b = p.b;
+  gate = biasedGate(p, gate);
+  ArrayRef<int64_t> shape = shapeOf(gate);
   Value exponent =
       p.rate ? b.mul(gate, spread(p, p.rate, shape)) : b.scaled(gate, -M_LOG2E);
   Value one = b.fill(1.0, shape);
@@ -132,9 +156,10 @@ static Value activateGate(Program &p, Value gate) {
   case GateDomain::Linear:
     return math::Log2Op::create(b, gate);
   case GateDomain::Softplus:
-    if (p.bias)
-      gate = b.add(gate, spread(p, p.bias, shapeOf(gate)));
-    return softplusGate(p, gate);
+    gate = biasedGate(p, gate);
+    if (!p.rate)
+      return softplusGate(p, gate);
+    return b.mul(b.softplus(gate), spread(p, p.rate, shapeOf(gate)));
   case GateDomain::Bounded:
     return b.scaled(boundedPart(p, gate), p.facts.lowerBound * M_LOG2E);
   }
@@ -154,15 +179,22 @@ Value gdn::loadLog2Gate(Program &p, Value t) {
                   {C, p.facts.K}, p.end);
     b.step("decay");
   }
-  // The bound is a factor of the mask, one number a token.
+  // What all channels have in common is a factor of the mask, one number a
+  // token.
   double bound = p.facts.lowerBound * M_LOG2E;
+  bool isBounded = p.facts.gateDomain == GateDomain::Bounded &&
+                   bound >= p.facts.leastLog2Gate;
+  bool isSoftplus = p.facts.gateDomain == GateDomain::Softplus;
   if (p.facts.decay == DecayKind::Channel && C > 1 &&
-      p.facts.gateDomain == GateDomain::Bounded &&
-      bound >= p.facts.leastLog2Gate) {
+      (isBounded || isSoftplus)) {
     b.step("gates");
     Value mask = tokenMask(p, t);
     b.step("decay");
-    return b.mulAxis(boundedPart(p, b.f32(gate)), b.scaled(mask, bound), 0);
+    if (isBounded)
+      return b.mulAxis(boundedPart(p, b.f32(gate)), b.scaled(mask, bound), 0);
+    Value softplus = b.softplus(biasedGate(p, b.f32(gate)));
+    return b.max(b.mulAxis(softplus, b.mul(mask, b.splat(p.rate, C)), 0),
+                 p.facts.leastLog2Gate);
   }
   Value log2 = b.max(activateGate(p, b.f32(gate)), p.facts.leastLog2Gate);
   // A padded log gate is read as 0; the other domains map 0 elsewhere. A chunk

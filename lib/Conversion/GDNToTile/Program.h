@@ -117,9 +117,10 @@ struct Program {
   Value logRate, bias;
   /// The step that loads a gate a channel.
   StringRef loadStep = "load";
-  /// For bounded gates, -exp(A_log) in log2 units as a product of two finite
-  /// numbers. The second is 1 but for an A_log for which f32 has no room; the
-  /// bias is multiplied by it.
+  /// For bounded gates, and softplus gates a channel, -exp(A_log) in log2 units
+  /// as a product of two finite numbers. The second is 1 but for an A_log for
+  /// which f32 has no room; the bias is multiplied by it. Before softplus, what
+  /// a large A_log has beyond the first is a term of the bias.
   Value rate, restOfRate;
 
   /// Sets the above. A chunk of one token loads them with its gate: what is
