@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 
@@ -85,25 +86,123 @@ static Value takePart(OpBuilder &b, Value tile, int64_t dim, int64_t first,
   return slice;
 }
 
+/// Whether `use` is of a product of another step than `stacked`, for which it
+/// lies in shared memory anyway.
+static bool isOfOtherStep(OpOperand &use, tensor::ConcatOp stacked) {
+  StringRef step = TileDialect::getStepAttrName();
+  return isa<linalg::ContractOp>(use.getOwner()) &&
+         use.getOwner()->getAttr(step) != stacked->getAttr(step);
+}
+
 /// Makes users of `parts` behind the stack take their part of it: all of them,
-/// or products of other steps, for which it lies in shared memory anyway.
+/// or products of other steps.
 static void replaceByParts(OpBuilder &b, tensor::ConcatOp stacked,
                            ArrayRef<Value> parts, DictionaryAttr labels,
                            bool ofOtherSteps) {
-  StringRef step = TileDialect::getStepAttrName();
   int64_t dim = stacked.getDim(), size = getTile(parts.front()).getDimSize(dim);
   for (auto [index, part] : llvm::enumerate(parts)) {
     Value slice = takePart(b, stacked, dim, size * index, size, labels);
     Value(part).replaceUsesWithIf(slice, [&](OpOperand &use) {
       Operation *user =
           stacked->getBlock()->findAncestorOpInBlock(*use.getOwner());
-      bool isOther = isa<linalg::ContractOp>(use.getOwner()) &&
-                     use.getOwner()->getAttr(step) != stacked->getAttr(step);
       return user && stacked->isBeforeInBlock(user) &&
-             (!ofOtherSteps || isOther);
+             (!ofOtherSteps || isOfOtherStep(use, stacked));
     });
     if (slice.use_empty())
       slice.getDefiningOp()->erase();
+  }
+}
+
+/// The next place in `block` for what takes all `values`.
+static void setInsertionPointBehind(OpBuilder &b, ArrayRef<Value> values,
+                                    Block &block) {
+  Operation *last = nullptr;
+  for (Value value : values) {
+    Operation *made = value.getDefiningOp();
+    if (made && made->getBlock() == &block &&
+        (!last || last->isBeforeInBlock(made)))
+      last = made;
+  }
+  if (last)
+    b.setInsertionPointAfter(last);
+  else
+    b.setInsertionPointToStart(&block);
+}
+
+/// The result of `branch` that each of `parts` is on the side of `yield`; empty
+/// unless each is one.
+static SmallVector<OpResult> findResults(scf::IfOp branch, Operation *yield,
+                                         ArrayRef<Value> parts) {
+  SmallVector<OpResult> results;
+  for (Value part : parts) {
+    auto yielded = llvm::find(yield->getOperands(), part);
+    if (yielded == yield->operand_end())
+      return {};
+    results.push_back(
+        branch->getResult(std::distance(yield->operand_begin(), yielded)));
+  }
+  return results;
+}
+
+/// `branch` with one more result: `own` on its side, `other` on the other one.
+static scf::IfOp addResult(OpBuilder &b, scf::IfOp branch, Value own,
+                           Value other) {
+  SmallVector<Type> types(branch.getResultTypes());
+  types.push_back(own.getType());
+  b.setInsertionPoint(branch);
+  auto wider = scf::IfOp::create(b, branch.getLoc(), types,
+                                 branch.getCondition(), /*addThenBlock=*/false,
+                                 /*addElseBlock=*/false);
+  wider->setDiscardableAttrs(branch->getDiscardableAttrDictionary());
+  for (auto [from, to] : llvm::zip(branch->getRegions(), wider->getRegions()))
+    to.takeBody(from);
+  for (Value value : {own, other}) {
+    Operation *yield = value.getParentBlock()->getTerminator();
+    yield->insertOperands(yield->getNumOperands(), value);
+  }
+  branch.replaceAllUsesWith(wider.getResults().drop_back());
+  branch.erase();
+  return wider;
+}
+
+/// Where a branch hands its parts on to products of other steps, it hands on
+/// the stack, and these take their part of it.
+static void handOn(OpBuilder &b, tensor::ConcatOp stacked,
+                   ArrayRef<Value> parts, DictionaryAttr labels) {
+  auto branch = dyn_cast<scf::IfOp>(stacked->getParentOp());
+  if (!branch || !branch.elseBlock())
+    return;
+  Block *own = stacked->getBlock(), *other = own == branch.thenBlock()
+                                                 ? branch.elseBlock()
+                                                 : branch.thenBlock();
+  SmallVector<OpResult> results =
+      findResults(branch, own->getTerminator(), parts);
+  auto isTaken = [&](OpResult result) {
+    return llvm::any_of(result.getUses(), [&](OpOperand &use) {
+      return isOfOtherStep(use, stacked);
+    });
+  };
+  if (!llvm::any_of(results, isTaken))
+    return;
+  Operation *yield = other->getTerminator();
+  SmallVector<Value> others =
+      llvm::map_to_vector(results, [&](OpResult result) {
+        return yield->getOperand(result.getResultNumber());
+      });
+  setInsertionPointBehind(b, others, *other);
+  auto alike =
+      tensor::ConcatOp::create(b, stacked.getLoc(), stacked.getDim(), others);
+  alike->setDiscardableAttrs(labels);
+  SmallVector<unsigned> numbers = llvm::map_to_vector(
+      results, [](OpResult result) { return result.getResultNumber(); });
+  branch = addResult(b, branch, stacked, alike);
+  b.setInsertionPointAfter(branch);
+  int64_t dim = stacked.getDim(), size = getTile(parts.front()).getDimSize(dim);
+  for (auto [index, number] : llvm::enumerate(numbers)) {
+    Value slice = takePart(b, branch.getResults().back(), dim, size * index,
+                           size, labels);
+    branch->getResult(number).replaceUsesWithIf(
+        slice, [&](OpOperand &use) { return isOfOtherStep(use, stacked); });
   }
 }
 
@@ -133,6 +232,8 @@ static void stack(ArrayRef<linalg::ContractOp> products, int64_t maxRows) {
   // filled up: then their own is smaller.
   if (areLoaded || parts.size() == products.size())
     replaceByParts(b, stacked, parts, loadLabels, /*ofOtherSteps=*/!areLoaded);
+  if (!areLoaded && parts.size() == products.size())
+    handOn(b, stacked, parts, loadLabels);
   b.setInsertionPoint(first);
   auto type = getTile(first.getResult(0))
                   .clone({rows * static_cast<int64_t>(parts.size()),
@@ -190,7 +291,11 @@ struct StackProducts : gdn::tile::impl::StackProductsPassBase<StackProducts> {
           << kMostRows << ", got " << rows.getValue();
       return signalPassFailure();
     }
-    getOperation()->walk([&](Block *block) { stackIn(*block, rows); });
+    // A branch may be made anew; its blocks stay.
+    SmallVector<Block *> blocks;
+    getOperation()->walk([&](Block *block) { blocks.push_back(block); });
+    for (Block *block : blocks)
+      stackIn(*block, rows);
   }
 };
 } // namespace

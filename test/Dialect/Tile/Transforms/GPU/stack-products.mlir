@@ -151,3 +151,52 @@ gdn_tile.program @products_of_other_steps(%k: memref<128x32xbf16>, %s: memref<64
   gdn_tile.store %bc, %y[%c0, %c0] axes [0, 1] {gdn_tile.step = "store"} : tensor<32x32xf32> -> memref<32x32xf32>
   gdn_tile.store %read, %z[%c0, %c0] axes [0, 1] {gdn_tile.step = "store"} : tensor<64x32xf32> -> memref<64x32xf32>
 }
+
+// -----
+
+#left = affine_map<(i, j, k) -> (k, i)>
+#right = affine_map<(i, j, k) -> (k, j)>
+#state = affine_map<(i, j, k) -> (i, k)>
+#result = affine_map<(i, j, k) -> (i, j)>
+
+// A branch that hands the parts on to such products hands on the stack, on both sides.
+// CHECK-LABEL: gdn_tile.program @branch(
+// CHECK: %[[IF:.*]]:4 = scf.if
+// CHECK: %[[AB:.*]] = tensor.concat dim(1)
+// CHECK: scf.yield %{{.*}}, %{{.*}}, %{{.*}}, %[[AB]] :
+// CHECK: else
+// CHECK: %[[A:.*]] = arith.subf
+// CHECK: %[[B:.*]] = arith.addf
+// CHECK-NEXT: %[[OTHER:.*]] = tensor.concat dim(1) %[[A]], %[[B]]
+// CHECK: scf.yield %{{.*}}, %{{.*}}, %{{.*}}, %[[OTHER]] :
+// CHECK: %[[PART:.*]] = tensor.extract_slice %[[IF]]#3[0, 32] [128, 32]
+// CHECK: linalg.contract {{.*}} {gdn_tile.step = "state"} ins(%{{.*}}, %[[PART]] : tensor<64x128xbf16>, tensor<128x32xbf16>)
+gdn_tile.program @branch(%k: memref<128x32xbf16>, %s: memref<64x128xbf16>)
+    outs(%x: memref<32x32xf32>, %z: memref<64x32xf32>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+  %none = arith.constant dense<0.0> : tensor<64x32xf32>
+  %first = arith.cmpi eq, %n, %c0 : index
+  %kt = gdn_tile.load %k[%c0, %c0] axes [0, 1] {gdn_tile.step = "load"} : memref<128x32xbf16> -> tensor<128x32xbf16>
+  %st = gdn_tile.load %s[%c0, %c0] axes [0, 1] {gdn_tile.step = "load"} : memref<64x128xbf16> -> tensor<64x128xbf16>
+  %made:3 = scf.if %first -> (tensor<128x32xbf16>, tensor<128x32xbf16>, tensor<32x32xf32>) {
+    %a = arith.addf %kt, %kt {gdn_tile.step = "decay"} : tensor<128x32xbf16>
+    %b = arith.mulf %kt, %kt {gdn_tile.step = "decay"} : tensor<128x32xbf16>
+    %c = arith.subf %kt, %kt {gdn_tile.step = "decay"} : tensor<128x32xbf16>
+    %ac = linalg.contract indexing_maps = [#left, #right, #result] {gdn_tile.step = "decay"}
+        ins(%a, %c : tensor<128x32xbf16>, tensor<128x32xbf16>) outs(%zero : tensor<32x32xf32>) -> tensor<32x32xf32>
+    %bc = linalg.contract indexing_maps = [#left, #right, #result] {gdn_tile.step = "decay"}
+        ins(%b, %c : tensor<128x32xbf16>, tensor<128x32xbf16>) outs(%zero : tensor<32x32xf32>) -> tensor<32x32xf32>
+    %sum = arith.addf %ac, %bc {gdn_tile.step = "decay"} : tensor<32x32xf32>
+    scf.yield %a, %b, %sum : tensor<128x32xbf16>, tensor<128x32xbf16>, tensor<32x32xf32>
+  } else {
+    %a = arith.subf %kt, %kt {gdn_tile.step = "decay"} : tensor<128x32xbf16>
+    %b = arith.addf %kt, %kt {gdn_tile.step = "decay"} : tensor<128x32xbf16>
+    scf.yield %a, %b, %zero : tensor<128x32xbf16>, tensor<128x32xbf16>, tensor<32x32xf32>
+  }
+  %read = linalg.contract indexing_maps = [#state, #right, #result] {gdn_tile.step = "state"}
+      ins(%st, %made#1 : tensor<64x128xbf16>, tensor<128x32xbf16>) outs(%none : tensor<64x32xf32>) -> tensor<64x32xf32>
+  gdn_tile.store %made#2, %x[%c0, %c0] axes [0, 1] {gdn_tile.step = "store"} : tensor<32x32xf32> -> memref<32x32xf32>
+  gdn_tile.store %read, %z[%c0, %c0] axes [0, 1] {gdn_tile.step = "store"} : tensor<64x32xf32> -> memref<64x32xf32>
+}

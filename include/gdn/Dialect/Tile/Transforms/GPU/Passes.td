@@ -48,7 +48,8 @@ def StackProductsPass : Pass<"gdn-tile-stack-products", "::mlir::gdn::tile::Prog
     a B and c B become [a; c] B while the rows fit in `rows`, those of a tensor
     core's product; the stacked tile is made where its parts are loaded, so that
     one copy of it serves all. Of a stack of computed tiles that fills its rows, products of other steps
-    take their part, too: it lies in shared memory for them once. Numerics unchanged.
+    take their part, too: it lies in shared memory for them once. A branch that hands the parts on to
+    such products hands on the stack, on both sides. Numerics unchanged.
 
     K K^T and Q K^T of a chunk of 32 tokens are one product of 64 rows.
 
