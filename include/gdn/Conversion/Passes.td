@@ -270,7 +270,7 @@ def PartitionPass : Pass<"gdn-warp-partition", "::mlir::ModuleOp"> {
     steps; constants, index and scalar arithmetic and widening are copied where
     they are used. A value that one role makes and another takes goes through a
     channel of the schedule (`gdn_warp.put`, `gdn_warp.get`), or through several
-    if no channel reaches every consumer. V tiles that share a CTA become warpgroups in
+    if no channel reaches every consumer. What a branch makes goes there inside, on both sides. V tiles that share a CTA become warpgroups in
     roles with `warpgroup_per_v_tile`, and copies of the ops in other roles. A role with
     `alternate_ctas` has a branch: a CTA runs the ops for iterations of its own and copies
     the results to the others (`gdn_warp.copy_to_cluster`), and lets the slots of their

@@ -75,12 +75,64 @@ Value RoleWriter::take(Value value, unsigned vTile) {
   return taken;
 }
 
-/// Hands `value`, which is `made` here, to the roles that take it.
+/// The branch that makes `value`, or all tiles that it has side by side.
+static scf::IfOp findBranch(Value value) {
+  auto concat = value.getDefiningOp<tensor::ConcatOp>();
+  scf::IfOp branch;
+  for (Value piece : concat ? concat.getInputs() : ValueRange(value)) {
+    auto one = piece.getDefiningOp<scf::IfOp>();
+    if (!one || (branch && one != branch))
+      return {};
+    branch = one;
+  }
+  return branch;
+}
+
+/// What `value`, made by `branch` as above, is in `block` of it; right behind
+/// what makes it.
+static Value makeInBranch(OpBuilder &b, Value value, scf::IfOp branch,
+                          Block *block) {
+  Operation *yield = block->getTerminator(), *last = nullptr;
+  IRMapping map;
+  map.map(branch.getResults(), yield->getOperands());
+  auto concat = value.getDefiningOp<tensor::ConcatOp>();
+  for (Value piece : concat ? concat.getInputs() : ValueRange(value)) {
+    Operation *maker = map.lookup(piece).getDefiningOp();
+    if (maker && maker->getBlock() == block &&
+        (!last || last->isBeforeInBlock(maker)))
+      last = maker;
+  }
+  if (last)
+    b.setInsertionPointAfter(last);
+  else
+    b.setInsertionPointToStart(block);
+  return concat ? b.clone(*concat, map)->getResult(0) : map.lookup(value);
+}
+
+/// Hands `value`, which is `made` here, to the roles that take it. The result
+/// of a branch is handed on in both branches, right behind what makes it: so
+/// other work of the branch need not be over first, and its products may read
+/// it in the slot.
 void RoleWriter::put(Value value, Value made, unsigned vTile) {
-  for (const Field &field : partition.fields.lookup(value))
-    PutOp::create(b, loc, made, channels[field.channel], field.index,
-                  slotOperand(value, field.channel), vTileOperand(value, vTile),
-                  chunkOperand(field.channel));
+  scf::IfOp branch = findBranch(made);
+  OpBuilder::InsertionGuard insertion(b);
+  for (const Field &field : partition.fields.lookup(value)) {
+    if (branch)
+      b.setInsertionPoint(branch);
+    Value slot = slotOperand(value, field.channel),
+          tile = vTileOperand(value, vTile),
+          chunkNumber = chunkOperand(field.channel);
+    auto write = [&](Value made) {
+      PutOp::create(b, loc, made, channels[field.channel], field.index, slot,
+                    tile, chunkNumber);
+    };
+    if (!branch) {
+      write(made);
+      continue;
+    }
+    for (Block *block : {branch.thenBlock(), branch.elseBlock()})
+      write(makeInBranch(b, made, branch, block));
+  }
 }
 
 void RoleWriter::copy(Operation *op, unsigned vTile) {
