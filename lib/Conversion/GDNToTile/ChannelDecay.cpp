@@ -30,23 +30,36 @@ static Value rowsWithBit(Program &p, int64_t power, int64_t bit) {
 }
 
 /// Whether i and j are a later and an earlier token of one block of two halves
-/// of `half` tokens; i1 [C, C].
-static Value pairsOfHalves(Program &p, int64_t half) {
+/// of `half` tokens, or for 0 the same token; i1 [C, C].
+static Value pairsOfHalves(Program &p, int64_t half,
+                           std::optional<int64_t> use = {}) {
   TileBuilder &b = p.b;
   int64_t C = p.facts.C;
   SmallVector<int64_t> square = {C, C};
-  Value i = b.broadcast(b.iota(C), square, 0);
-  Value j = b.broadcast(b.iota(C), square, 1);
-  Value differing = arith::XOrIOp::create(b, i, j);
-  // i > j of this level: their highest differing bit is `half`, set in i.
+  auto number = [&](int64_t axis) {
+    Value all = b.broadcast(b.iota(C), square, axis);
+    if (use)
+      all.getDefiningOp()->setAttr(tile::kRereadAttrName,
+                                   b.getI64IntegerAttr(*use));
+    return all;
+  };
+  Value i = number(0), j = number(1);
+  if (half == 0)
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, i, j);
   auto splat = [&](int64_t value) {
     return b.splat(arith::ConstantIntOp::create(b, value, 32), square);
   };
-  Value top = arith::ShRUIOp::create(b, differing, splat(llvm::Log2_64(half)));
-  Value sameBlock =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, top, splat(1));
-  Value below = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, i, j);
-  return arith::AndIOp::create(b, sameBlock, below);
+  // Numbers of halves: an odd one, and the even one before it. No other number
+  // is -1.
+  auto halfOf = [&](Value number) -> Value {
+    return arith::ShRUIOp::create(b, number, splat(llvm::Log2_64(half)));
+  };
+  Value one = splat(1), row = halfOf(i);
+  Value isOdd = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                      arith::AndIOp::create(b, row, one), one);
+  Value later = arith::SelectOp::create(b, isOdd, row, splat(-1));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, later,
+                               arith::XOrIOp::create(b, halfOf(j), one));
 }
 
 /// Cumulated gates since the last token of the earlier half of every block.
@@ -105,12 +118,22 @@ static Value sinceMiddle(Program &p, Value G) {
   return sinceHalf(p, G, p.facts.C / 2);
 }
 
+/// The decays of the state to the reference, whose cumulated gates are
+/// `reference`, and from there to the chunk's end.
+static void writeStateDecays(Program &p, Value G, Value reference,
+                             ChannelTiles &tiles) {
+  TileBuilder &b = p.b;
+  tiles.toReference = b.exp2(reference);
+  tiles.toEnd = b.exp2(b.sub(lastRow(p, G), reference));
+}
+
 /// One reference for the chunk, the last token of its first half: the operands
 /// of the scores are those of the state, which is taken there and back.
 static void writeFromMiddle(Program &p, const KeyRows &q, const KeyRows &k,
                             Value G, ChannelTiles &tiles) {
   TileBuilder &b = p.b;
   b.step("decay");
+  writeStateDecays(p, G, b.row(G, p.facts.C / 2 - 1), tiles);
   Value keys = unitRows(p, k, 0);
   Value E = sinceMiddle(p, G);
   Value later = b.exp2(E);
@@ -132,36 +155,49 @@ static void writeByHalves(Program &p, const KeyRows &q, const KeyRows &k,
                           Value G, ChannelTiles &tiles) {
   TileBuilder &b = p.b;
   int64_t C = p.facts.C;
-  b.step("decay");
+  b.step("halves");
   int64_t use = 1;
   auto decayed = [&](const KeyRows &rows, Value decay) -> Value {
     if (!rows.tile)
       return {};
     return b.round(b.mul(unitRows(p, rows, use++), decay));
   };
-  Value read = b.exp2(G);
-  tiles.readKeys = decayed(k, read);
-  tiles.readQueries = decayed(q, read);
-  tiles.writeKeys = decayed(k, decayToEnd(p, G));
+  // Norms are factors of the sums, for beside a level they would take
+  // registers. f16 has no room for rows without them.
+  bool isNormLate = !b.getOperandType().isF16();
+  KeyRows levelKeys = k, levelQueries = q;
+  if (isNormLate)
+    levelKeys.norm = levelQueries.norm = {};
   tiles.keyKey = tiles.queryKey = b.fill(0.0, {C, C});
-  auto addPairs = [&](Value pairs, Value since) {
+  auto addPairs = [&](int64_t half, Value since) {
     Value factor = b.exp2(b.neg(b.abs(since)));
-    Value keys = decayed(k, factor), queries = decayed(q, factor);
+    Value keys = decayed(levelKeys, factor),
+          queries = decayed(levelQueries, factor);
+    Value pairs = pairsOfHalves(p, half, use++);
     auto add = [&](Value rows, Value &into) {
       Value products = innerProducts(p, rows, keys);
       into = b.add(into, b.select(pairs, products, 0.0));
+      into.getDefiningOp()->setAttr(tile::kMadeHereAttrName, b.getUnitAttr());
     };
     add(keys, tiles.keyKey);
     if (queries)
       add(queries, tiles.queryKey);
   };
   for (int64_t half = C / 2; half >= 1; half /= 2)
-    addPairs(pairsOfHalves(p, half), sinceHalf(p, G, half));
+    addPairs(half, sinceHalf(p, G, half));
   // Blocks of one token, which are the diagonal.
-  Value i = b.broadcast(b.iota(C), {C, C}, 0);
-  Value j = b.broadcast(b.iota(C), {C, C}, 1);
-  addPairs(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, i, j),
-           tile::RebaseOp::create(b, G, /*axis=*/0, /*block=*/1, /*at=*/0));
+  addPairs(0, tile::RebaseOp::create(b, G, /*axis=*/0, /*block=*/1, /*at=*/0));
+  if (isNormLate) {
+    tiles.keyKey = mulNorms(p, tiles.keyKey, k.norm, k.norm);
+    tiles.queryKey = mulNorms(p, tiles.queryKey, q.norm, k.norm);
+  }
+  // Last, since they would take registers beside the products.
+  Type element = getElementTypeOrSelf(G.getType());
+  writeStateDecays(p, G, b.fill(0.0, p.facts.K, element), tiles);
+  Value read = b.exp2(G);
+  tiles.readKeys = decayed(k, read);
+  tiles.readQueries = decayed(q, read);
+  tiles.writeKeys = decayed(k, decayToEnd(p, G));
 }
 
 /// Whether every factor from the middle of a chunk stays in range: gates are
@@ -181,49 +217,28 @@ static Value isInRange(Program &p, Value G) {
                                b.maximum(exponents), b.scalar(most));
 }
 
-/// The decays of the state to the reference and from there to the chunk's end.
-/// By halves the reference is the chunk's start.
-static void writeStateDecays(Program &p, Value G, Value inRange,
-                             ChannelTiles &tiles) {
-  TileBuilder &b = p.b;
-  Value reference = b.row(G, p.facts.C / 2 - 1), last = lastRow(p, G);
-  if (inRange) {
-    Value isMiddle = arith::SelectOp::create(b, inRange, b.scalar(1.0), //
-                                             b.scalar(0.0));
-    Value factor = b.splat(isMiddle, p.facts.K);
-    reference = b.mul(reference, b.to(factor, getElementTypeOrSelf(G)));
-  }
-  tiles.toReference = b.exp2(reference);
-  tiles.toEnd = b.exp2(b.sub(last, reference));
-}
-
 ChannelTiles gdn::channelTiles(Program &p, const KeyRows &q, const KeyRows &k,
                                Value G) {
-  TileBuilder &b = p.b;
   Value inRange = isInRange(p, G);
-  b.step("decay");
+  p.b.step("decay");
   ChannelTiles tiles;
-  writeStateDecays(p, G, inRange, tiles);
   if (!inRange) {
     writeFromMiddle(p, q, k, G, tiles);
     return tiles;
   }
+  SmallVector<Value *> places = {&tiles.toReference, &tiles.toEnd,
+                                 &tiles.readKeys, &tiles.writeKeys,
+                                 &tiles.keyKey};
+  if (q.tile)
+    places.append({&tiles.readQueries, &tiles.queryKey});
   auto write = [&](auto writeTiles) -> SmallVector<Value> {
     writeTiles(p, q, k, G, tiles);
-    SmallVector<Value> values = {tiles.readKeys, tiles.writeKeys, tiles.keyKey};
-    if (q.tile)
-      values.append({tiles.readQueries, tiles.queryKey});
-    return values;
+    return llvm::map_to_vector(places, [](Value *place) { return *place; });
   };
   SmallVector<Value> chosen = choose(
       p, inRange, [&] { return write(writeFromMiddle); },
       [&] { return write(writeByHalves); }, /*likely=*/true);
-  tiles.readKeys = chosen[0];
-  tiles.writeKeys = chosen[1];
-  tiles.keyKey = chosen[2];
-  if (q.tile) {
-    tiles.readQueries = chosen[3];
-    tiles.queryKey = chosen[4];
-  }
+  for (auto [place, value] : llvm::zip(places, chosen))
+    *place = value;
   return tiles;
 }

@@ -7,7 +7,7 @@
 
 // A state waits for its copy in a slot of its own. The warp that stores has no loop over the chunks of an iteration: what it
 // does for them differs.
-#prepare = #gdn_warp.role_template<name = "prepare", warps = 4, registers = 200, steps = ["decay", "scores"], loop_chunks = true>
+#prepare = #gdn_warp.role_template<name = "prepare", warps = 4, registers = 200, steps = ["decay", "halves", "scores"], loop_chunks = true>
 #gates = #gdn_warp.role_template<name = "gates", warps = 1, registers = 96, steps = ["gates"], prefetch_distance = <2 chunks>>
 #solve = #gdn_warp.role_template<name = "solve", warps = 2, registers = 96, steps = ["solve"], round_robin = true, loop_chunks = true>
 #move = #gdn_warp.role_template<name = "move", warps = 1, registers = 96, steps = ["load"], delayed_steps = ["store_state", "store"], delay = <1 iterations>>
@@ -23,7 +23,7 @@
 #output = #gdn_warp.channel_template<name = "output", depth = <2 chunks>, from = ["state"], to = ["move"], slot_per_chunk = true>
 
 // The CTAs of two V tiles are a cluster, and each makes tiles, scores and inverses of every other iteration for both.
-#pair_prepare = #gdn_warp.role_template<name = "prepare", warps = 4, registers = 200, steps = ["decay", "scores"], loop_chunks = true, alternate_ctas = true>
+#pair_prepare = #gdn_warp.role_template<name = "prepare", warps = 4, registers = 200, steps = ["decay", "halves", "scores"], loop_chunks = true, alternate_ctas = true>
 #pair_solve = #gdn_warp.role_template<name = "solve", warps = 2, registers = 96, steps = ["solve"], round_robin = true, loop_chunks = true, alternate_ctas = true>
 #pair_decayed = #gdn_warp.channel_template<name = "decayed", depth = <4 chunks>, from = ["decay"], to = ["state"], slot_per_chunk = true>
 

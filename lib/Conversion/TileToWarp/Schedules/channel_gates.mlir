@@ -5,9 +5,10 @@
 // without a channel. It has the most to do, and gates of any strength need the most registers, so it has what the state
 // leaves. A CTA has one V tile: beside two state warpgroups there would be 96 registers, which the tiles of a chunk do not
 // fit yet. Tiles do not depend on V, so each CTA of a pair makes those of every other iteration for both (times in
-// docs/experiments/kda.md). Gates that no lower bound keeps in range take chunks of 16 tokens: with 32 there are spills.
+// docs/experiments/kda.md). Gates that no lower bound keeps in range have a rare kind of chunk (the step `halves`), which
+// needs 200 registers.
 
-#prepare = #gdn_warp.role_template<name = "prepare", warps = 4, registers = 200, steps = ["decay", "scores"], loop_chunks = true>
+#prepare = #gdn_warp.role_template<name = "prepare", warps = 4, registers = 200, steps = ["decay", "halves", "scores"], loop_chunks = true>
 #gates = #gdn_warp.role_template<name = "gates", warps = 1, registers = 96, steps = ["gates"], prefetch_distance = <2 chunks>>
 #solve = #gdn_warp.role_template<name = "solve", warps = 2, registers = 96, steps = ["solve"], round_robin = true, loop_chunks = true>
 #move = #gdn_warp.role_template<name = "move", warps = 1, registers = 96, steps = ["load"], delayed_steps = ["store"], delay = <2 iterations>, loop_chunks = true>
@@ -24,7 +25,7 @@
 #output = #gdn_warp.channel_template<name = "output", depth = <2 chunks>, from = ["state"], to = ["move"], slot_per_chunk = true>
 
 // A turn of a CTA is an iteration, whose tiles have a slot each.
-#pair_prepare = #gdn_warp.role_template<name = "prepare", warps = 4, registers = 200, steps = ["decay", "scores"], loop_chunks = true, alternate_ctas = true>
+#pair_prepare = #gdn_warp.role_template<name = "prepare", warps = 4, registers = 200, steps = ["decay", "halves", "scores"], loop_chunks = true, alternate_ctas = true>
 #pair_solve = #gdn_warp.role_template<name = "solve", warps = 2, registers = 96, steps = ["solve"], round_robin = true, loop_chunks = true, alternate_ctas = true>
 #pair_decayed = #gdn_warp.channel_template<name = "decayed", depth = <4 chunks>, from = ["decay"], to = ["state"], slot_per_chunk = true>
 
@@ -61,7 +62,7 @@ gdn_warp.schedule_template @fused.channel_gates schedules ["cta_per_head", "cta_
 #turn_values = #gdn_warp.channel_template<name = "values", depth = <6 chunks>, from = ["load"], to = ["state"], slot_per_chunk = true>
 
 gdn_warp.schedule_template @fused.channel_gates.pair_norms.turns schedules ["cta_per_head", "cta_per_v_tile"] stages ["fused"]
-    when <steps = ["decay", "norms"], min_v_tiles = 2, max_v_tiles = 2, max_tile_bytes = 8192, min_chunk_tokens = 32>
+    when <steps = ["decay", "norms"], no_steps = ["halves"], min_v_tiles = 2, max_v_tiles = 2, max_tile_bytes = 8192, min_chunk_tokens = 32>
     attributes {chunks_per_iteration = 2 : i64, cluster = 2 : i64}
     roles [#turn_prepare, #turn_move, #turn_solve, #turn_norms, #turn_state]
     channels [#turn_keys, #turn_values, #vectors, #norms_lengths, #pair_decayed, #m, #triangles, #norms_output]
@@ -94,7 +95,7 @@ gdn_warp.schedule_template @fused.channel_gates.norms schedules ["cta_per_head",
 #pass_triangles = #gdn_warp.channel_template<name = "triangles", depth = <4 chunks>, from = ["scores", "solve"], to = ["state"], slot_per_chunk = true>
 
 gdn_warp.schedule_template @state_pass.channel_gates.cta_per_head schedules ["cta_per_head"] stages ["state_pass", "segment_map"]
-    when <steps = ["decay"], no_steps = ["norms"], min_v_tiles = 2, max_v_tiles = 2, min_chunk_tokens = 32>
+    when <steps = ["decay"], no_steps = ["halves", "norms"], min_v_tiles = 2, max_v_tiles = 2, min_chunk_tokens = 32>
     attributes {chunks_per_iteration = 2 : i64, fold_v_tiles}
     roles [#pass_prepare, #pass_move, #pass_solve, #pass_state]
     channels [#pass_tokens, #pass_vectors, #pass_decayed, #pass_m, #pass_triangles]
@@ -105,7 +106,7 @@ gdn_warp.schedule_template @state_pass.channel_gates.cta_per_head schedules ["ct
 #pass_lengths = #gdn_warp.channel_template<name = "lengths", depth = <2 chunks>, from = ["norms"], to = ["prepare"], slot_per_chunk = true>
 
 gdn_warp.schedule_template @state_pass.channel_gates.cta_per_head.norms schedules ["cta_per_head"] stages ["state_pass", "segment_map"]
-    when <steps = ["decay", "norms"], min_v_tiles = 2, max_v_tiles = 2, max_tile_bytes = 8192, min_chunk_tokens = 32>
+    when <steps = ["decay", "norms"], no_steps = ["halves"], min_v_tiles = 2, max_v_tiles = 2, max_tile_bytes = 8192, min_chunk_tokens = 32>
     attributes {chunks_per_iteration = 2 : i64, fold_v_tiles}
     roles [#pass_prepare, #pass_move, #pass_norms_solve, #pass_norms, #pass_state]
     channels [#pass_norms_tokens, #pass_vectors, #pass_lengths, #pass_decayed, #pass_m, #pass_triangles]
