@@ -198,13 +198,10 @@ LogicalResult RoleLayouts::putVectors(PutOp put, tensor::ConcatOp stack,
     if (failed(converted))
       return failure();
     auto type = cast<RankedTensorType>(piece.getType());
-    Value place = SliceOp::create(
-        b, put.getLoc(), ViewType::get(type.getShape(), type.getElementType()),
-        view, 0, first);
-    VectorStoreOp::create(b, put.getLoc(), *converted, place,
-                          isEncoded<RowsAttr>(converted->getType())
-                              ? getRows(piece)
-                              : DenseI64ArrayAttr());
+    VectorStoreOp::create(
+        b, put.getLoc(), *converted, slicePiece(view, type, first),
+        isEncoded<RowsAttr>(converted->getType()) ? getRows(piece)
+                                                  : DenseI64ArrayAttr());
     first += type.getDimSize(0);
   }
   return success();
@@ -243,6 +240,8 @@ LogicalResult RoleLayouts::convertPut(PutOp put) {
   if (isTile(tile.getType(), 1) && vectors)
     return putVectors(put, vectors, view);
   if (isTile(tile.getType(), 1)) {
+    if (putConstant(put, view))
+      return success();
     FailureOr<Value> converted = vector(tile, encodingOf(tile));
     if (failed(converted))
       return failure();

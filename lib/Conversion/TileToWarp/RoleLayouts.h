@@ -95,6 +95,8 @@ private:
                    warp::SlotDirection direction);
   LogicalResult convertGet(warp::GetOp get);
   LogicalResult convertPut(warp::PutOp put);
+  bool putConstant(warp::PutOp put, Value view);
+  Value slicePiece(Value view, RankedTensorType piece, int64_t first);
   LogicalResult putStack(warp::PutOp put, tensor::ConcatOp stack,
                          const FieldLayout &layout, Value view);
   LogicalResult putSolve(warp::PutOp put, SolvedTile solved, Value view);

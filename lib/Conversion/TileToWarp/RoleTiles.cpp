@@ -305,3 +305,31 @@ LogicalResult RoleLayouts::convertOther(Operation *op) {
   }
   return success();
 }
+
+/// The part of a view of a vector that has `piece`, `first` elements behind its
+/// begin.
+Value RoleLayouts::slicePiece(Value view, RankedTensorType piece,
+                              int64_t first) {
+  return SliceOp::create(
+      b, view.getLoc(), ViewType::get(piece.getShape(), piece.getElementType()),
+      view, 0, first);
+}
+
+/// One number for every element, by the warps of rows: over lanes each warp
+/// would store all of them. Returns false if `put` is of another vector.
+bool RoleLayouts::putConstant(PutOp put, Value view) {
+  auto constant = put.getValue().getDefiningOp<arith::ConstantOp>();
+  auto type = cast<RankedTensorType>(put.getValue().getType());
+  if (!isGroup || !constant ||
+      !cast<DenseElementsAttr>(constant.getValue()).isSplat() ||
+      type.getDimSize(0) % format::kWgmmaRows != 0)
+    return false;
+  auto piece = type.clone({format::kWgmmaRows});
+  Value rows = constantLike(constant,
+                            withEncoding(piece, RowsAttr::get(b.getContext())));
+  for (int64_t first = 0; first < type.getDimSize(0);
+       first += format::kWgmmaRows)
+    VectorStoreOp::create(b, put.getLoc(), rows, slicePiece(view, piece, first),
+                          DenseI64ArrayAttr());
+  return true;
+}

@@ -13,14 +13,13 @@
 // CHECK: %[[G:.*]] = gdn_tile.scan %{{.*}} axis 0 {gdn_tile.step = "decay"} : tensor<32x64xf32>
 // CHECK: %[[MIDDLE:.*]] = tensor.extract_slice %[[G]][15, 0] [1, 64]
 // CHECK: %[[IN_RANGE:.*]] = arith.cmpf ole, %{{.*}}, %[[LARGEST]] : f32
-// The state goes to the reference, which is the chunk's start where the gates are strong, and on to the end.
-// CHECK: %[[REFERENCE:.*]] = arith.mulf %[[MIDDLE]], %
-// CHECK: %[[F1:.*]] = math.exp2 %[[REFERENCE]]
-// CHECK: %[[TO_END:.*]] = arith.subf %{{.*}}, %[[REFERENCE]]
-// CHECK: %[[F2:.*]] = math.exp2 %[[TO_END]]
-// CHECK: %[[TILES:.*]]:5 = scf.if %[[IN_RANGE]]
+// CHECK: %[[TILES:.*]]:7 = scf.if %[[IN_RANGE]]
 
-// One reference: what reads the state is an operand of the scores. Keys that write it are taken on to the chunk's end.
+// One reference: the state goes there, and on to the end.
+// CHECK: %[[F1:.*]] = math.exp2 %[[MIDDLE]]
+// CHECK: %[[TO_END:.*]] = arith.subf %{{.*}}, %[[MIDDLE]]
+// CHECK: %[[F2:.*]] = math.exp2 %[[TO_END]]
+// What reads the state is an operand of the scores. Keys that write it are taken on to the chunk's end.
 // CHECK: %[[KF:.*]] = arith.extf %[[K]] {{.*}}gdn_tile.step = "decay"}
 // CHECK: %[[E:.*]] = gdn_tile.rebase %[[G]] axis 0 block 32 at 15
 // CHECK-DAG: %[[LATER:.*]] = math.exp2 %[[E]]
@@ -36,12 +35,11 @@
 // CHECK: %[[KMB:.*]] = arith.truncf %[[KM]]
 // CHECK: %[[KK:.*]] = linalg.contract {{.*}} ins(%[[KP]], %[[KMB]] :
 // CHECK: %[[QK:.*]] = linalg.contract {{.*}} ins(%[[QP]], %[[KMB]] :
-// CHECK: scf.yield %[[KP]], %[[KR]], %[[KK]], %[[QP]], %[[QK]]
+// CHECK: scf.yield %[[F1]], %[[F2]], %[[KP]], %[[KR]], %[[KK]], %[[QP]], %[[QK]]
 
 // By halves of 16, 8, 4, 2 and 1, and the diagonal: a factor of at most 1, from the end of the earlier half or up to it; of
-// the products of each level some pairs are taken. The state is read at the chunk's start.
+// the products of each level some pairs are taken, which are added where they stand.
 // CHECK: } else {
-// CHECK: math.exp2 %[[G]]
 // CHECK: %[[HALVES:.*]] = gdn_tile.rebase %[[G]] axis 0 block 32 at 15
 // CHECK: %[[DISTANCE:.*]] = math.absf %[[HALVES]]
 // CHECK: %[[BELOW:.*]] = arith.negf %[[DISTANCE]]
@@ -51,25 +49,33 @@
 // CHECK: gdn_tile.rebase %[[G]] axis 0 block 4 at 1
 // CHECK: gdn_tile.rebase %[[G]] axis 0 block 2 at 0
 // CHECK: gdn_tile.rebase %[[G]] axis 0 block 1 at 0
-// CHECK-COUNT-2: linalg.contract
-// CHECK: scf.yield
+// CHECK: linalg.contract
+// CHECK: arith.addf {{.*}}gdn_tile.made_here
+// CHECK: linalg.contract
+// CHECK: %[[QKH:.*]] = arith.addf {{.*}}gdn_tile.made_here
+// The state is read at the chunk's start.
+// CHECK: %[[NONE:.*]] = arith.mulf %{{.*}}, %
+// CHECK: %[[F1H:.*]] = math.exp2 %[[NONE]]
+// CHECK: %[[F2H:.*]] = math.exp2
+// CHECK: math.exp2 %[[G]]
+// CHECK: scf.yield %[[F1H]], %[[F2H]], {{.*}}, %[[QKH]] :
 // CHECK: }
 
 // What lies above the diagonal, infinities included, goes here.
 // CHECK: gdn_tile.causal %{{.*}} : tensor<32x32xbf16>
-// CHECK: %[[BM:.*]] = arith.mulf %[[TILES]]#2, %
+// CHECK: %[[BM:.*]] = arith.mulf %[[TILES]]#4, %
 // CHECK: %[[ROUNDED:.*]] = arith.truncf %[[BM]] {{.*}} to tensor<32x32xf16>
 // CHECK: %[[M:.*]] = gdn_tile.causal strict %[[ROUNDED]]
 // CHECK: gdn_tile.tri_inverse %[[M]] merge f16
 // To the reference, and from there to the chunk's end.
-// CHECK: linalg.broadcast ins(%[[F1]] {{.*}} dimensions = [0] {gdn_tile.step = "state"}
+// CHECK: linalg.broadcast ins(%[[TILES]]#0 {{.*}} dimensions = [0] {gdn_tile.step = "state"}
 // CHECK: %[[X:.*]] = arith.mulf %[[S]], %
-// CHECK: linalg.broadcast ins(%[[F2]] {{.*}} dimensions = [0] {gdn_tile.step = "state"}
+// CHECK: linalg.broadcast ins(%[[TILES]]#1 {{.*}} dimensions = [0] {gdn_tile.step = "state"}
 // CHECK: %[[CARRIED:.*]] = arith.mulf %[[X]], %
 // CHECK: %[[XB:.*]] = arith.truncf %[[X]]
-// CHECK: linalg.contract {{.*}} ins(%[[XB]], %[[TILES]]#0 :
-// CHECK: linalg.contract {{.*}} ins(%[[XB]], %[[TILES]]#3 :
-// CHECK: linalg.contract {{.*}} ins(%{{.*}}, %[[TILES]]#1 : {{.*}}) outs(%[[CARRIED]] :
+// CHECK: linalg.contract {{.*}} ins(%[[XB]], %[[TILES]]#2 :
+// CHECK: linalg.contract {{.*}} ins(%[[XB]], %[[TILES]]#5 :
+// CHECK: linalg.contract {{.*}} ins(%{{.*}}, %[[TILES]]#3 : {{.*}}) outs(%[[CARRIED]] :
 func.func @layer(%q: tensor<1x64x2x64xbf16>, %k: tensor<1x64x2x64xbf16>, %v: tensor<1x64x4x16xbf16>,
     %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4x64xf32>) -> tensor<1x64x4x16xbf16> {
   %o = gdn.stage.fused q(%q : tensor<1x64x2x64xbf16>) k(%k : tensor<1x64x2x64xbf16>)

@@ -242,3 +242,24 @@ gdn_warp.kernel @reports(%progress: memref<?x4x1xi32>) threads(256) shared(0) at
     gdn_tile.report %c0, %progress[%c0, %c0, %c0] {gdn_tile.step = "store"} : memref<?x4x1xi32>
   }
 }
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
+
+// One number for each element goes to a slot from the warps of its rows: over lanes every warp would store all of it.
+// CHECK-LABEL: gdn_warp.kernel @constant(
+// CHECK: %[[SLOT:.*]] = gdn_warp.slot put
+// CHECK: %[[ONES:.*]] = arith.constant dense<1.000000e+00> : tensor<64xf32, #gdn_warp.rows>
+// CHECK: %[[FIRST:.*]] = gdn_warp.slice %[[SLOT]][0, 0] : <128xf32> -> <64xf32>
+// CHECK: gdn_warp.vector_store %[[ONES]], %[[FIRST]] : tensor<64xf32, #gdn_warp.rows> -> <64xf32>
+// CHECK: %[[SECOND:.*]] = gdn_warp.slice %[[SLOT]][0, 64] : <128xf32> -> <64xf32>
+// CHECK: gdn_warp.vector_store %{{.*}}, %[[SECOND]] : tensor<64xf32, #gdn_warp.rows> -> <64xf32>
+gdn_warp.kernel @constant(%x: memref<?x64xbf16>) threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %ones = arith.constant dense<1.0> : tensor<128xf32>
+  %out = gdn_warp.channel "decay" depth(2) : <tensor<128xf32>>
+  gdn_warp.role "scores" warps(0, 4) {
+    gdn_warp.put %ones, %out[0] at %c0 : tensor<128xf32>, <tensor<128xf32>>
+  }
+}

@@ -35,7 +35,7 @@ func.func @softplus(%q: tensor<1x?x1x128xbf16>, %k: tensor<1x?x1x128xbf16>, %v: 
       v(%v : tensor<1x?x2x128xbf16>) beta(%beta : tensor<1x?x2xbf16>) gate(%gate : tensor<1x?x2x128xbf16>)
       initial_state(%h0 : tensor<?x2x128x128xf32>) cu_seqlens(%cu : tensor<?xi32>)
       a_log(%a_log : tensor<2xf32>) dt_bias(%dt_bias : tensor<2x128xf32>)
-      {chunk_size = 16, gate_domain = #gdn.gate_domain<softplus>, beta_domain = #gdn.beta_domain<logit>, output_final_state} -> tensor<1x?x2x128xbf16>, tensor<?x2x128x128xf32>
+      {gate_domain = #gdn.gate_domain<softplus>, beta_domain = #gdn.beta_domain<logit>, output_final_state} -> tensor<1x?x2x128xbf16>, tensor<?x2x128x128xf32>
   return %o, %state : tensor<1x?x2x128xbf16>, tensor<?x2x128x128xf32>
 }
 
