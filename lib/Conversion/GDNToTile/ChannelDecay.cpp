@@ -191,9 +191,9 @@ static void writeByHalves(Program &p, const KeyRows &q, const KeyRows &k,
     tiles.keyKey = mulNorms(p, tiles.keyKey, k.norm, k.norm);
     tiles.queryKey = mulNorms(p, tiles.queryKey, q.norm, k.norm);
   }
-  // Last, since they would take registers beside the products. No gates are
-  // what the row says times 0: a constant would be stored by every warp.
-  writeStateDecays(p, G, b.scaled(lastRow(p, G), 0.0), tiles);
+  // Last, since they would take registers beside the products.
+  Type element = getElementTypeOrSelf(G.getType());
+  writeStateDecays(p, G, b.fill(0.0, p.facts.K, element), tiles);
   Value read = b.exp2(G);
   tiles.readKeys = decayed(k, read);
   tiles.readQueries = decayed(q, read);
