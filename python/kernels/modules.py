@@ -35,8 +35,7 @@ def cpu_modules(manifest: Manifest) -> Iterator[Module]:
     """The functions of work items: those of each kind's rows, over all channels."""
     cpu, lists = manifest["cpu"], manifest["hopper"]
     for kind, table in cpu["kernels"].items():
-        arguments = [*cpu["arrays"], *table.get("takes", [])]
-        function = Function(table["op"], arguments, lists[table["results"]], in_memory=True)
+        function = Function(table["op"], [*cpu["arrays"], *table.get("takes", [])], lists[table["results"]], in_memory=True)
         rows = ({"channels": cpu["channels"], **row} for row in table["rows"])
         axes = ("decay", "element", "channels", "isa")
         for values in (values for row in rows for values in itertools.product(*(row[axis] for axis in axes))):
@@ -96,14 +95,11 @@ def hopper_modules(manifest: Manifest) -> list[Module]:
         # Chunks of other tokens than is usual.
         tokens = [row["tokens"] for row in hopper["chunks"] if _manifest.is_in(choice, [row["of"]])]
         attributes += [f"chunk_size = {number} : i64" for number in tokens[:1]]
-        facts, without = _manifest.facts_of(manifest, choice, known), table.get("without", [])
-        if "bare" in facts:
-            without = [*without, *manifest["gate_domains"][choice["gate"].split()[0]]["takes"]]
-        arguments, results = (
-            [array for array in arrays if array not in without] for arrays in (hopper["arguments"], hopper[table["results"]])
-        )
+        facts = _manifest.facts_of(manifest, choice, known)
+        without = [array for row in (table, *map(hopper["facts"].get, facts)) for array in row.get("without", [])]
+        takes, gives = ([name for name in hopper[use] if name not in without] for use in ("arguments", table["results"]))
         function = Function(
-            table["op"], [*arguments, *table.get("takes", [])], results,
+            table["op"], [*takes, *table.get("takes", [])], gives,
             run_time_states=table["states"] == "run time", attributes=tuple(attributes),
         )  # fmt: skip
         notes = _noted(hopper["variants"][table["variants"]], facts)
@@ -126,8 +122,7 @@ def conversion_modules(manifest: Manifest) -> Iterator[Module]:
 
 
 def modules_of(manifest: Manifest, sample: Sample) -> list[Module]:
-    """The modules, of kinds that a sample names those which have all traits of a row there. Ends the program if two have one
-    name."""
+    """The modules, or of a kind in `sample` those with the traits of a row. Ends the program if two have one name."""
     found = [*cpu_modules(manifest), *hopper_modules(manifest), *conversion_modules(manifest)]
     names = [module.name for module in found]
     if twice := sorted({name for name in names if names.count(name) > 1}):
