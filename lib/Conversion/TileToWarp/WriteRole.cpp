@@ -115,6 +115,8 @@ static Value makeInBranch(OpBuilder &b, Value value, scf::IfOp branch,
 /// it in the slot.
 void RoleWriter::put(Value value, Value made, unsigned vTile) {
   scf::IfOp branch = findBranch(made);
+  if (branch && branch->getBlock() != b.getInsertionBlock())
+    branch = {};
   OpBuilder::InsertionGuard insertion(b);
   for (const Field &field : partition.fields.lookup(value)) {
     if (branch)
