@@ -4,6 +4,7 @@
 # - the package's tests with that wheel, those marked `full` among them
 # - a larger sample of the numerical matrix, its regressions with all of LLVM's optimisations, and other random tile
 #   programs than the tests'
+# - a build without the precompiled headers of our dialects: each file includes what it uses of them
 # - fuzzing: mutated files, each pass alone over all tests' files, element types exchanged
 # The closing line is that of scripts/test.sh. SECONDS_OF_FUZZING=N makes each kind of fuzzing longer or shorter (300).
 set -uo pipefail
@@ -23,6 +24,12 @@ check() {
   checks+=(--check "$name=$status")
 }
 
+# build_without_dialects: in a tree of its own, which stays for the next time.
+build_without_dialects() {
+  cmake --preset default -B build-includes -DGDN_PRECOMPILE_DIALECTS=OFF >build/includes.log &&
+    cmake --build build-includes --target all
+}
+
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 scripts/test.sh | tee "$log"
@@ -35,6 +42,7 @@ for op in chunk recurrent backward; do
 done
 check "regressions" "$numerics" --regressions --save-dir=build/matrix
 check "tile programs" test/Integration/sm90/differential.py check --seed "$seed" --count 300 --bin build/bin --work build/differential
+check "includes" build_without_dialects
 check "mutated files" test/Fuzz/fuzz.py --seed "$seed" --seconds "$seconds" --count 1000000
 check "passes alone" test/Fuzz/passes.py --seed "$seed" --seconds "$seconds"
 check "element types" test/Fuzz/element_types.py --seed "$seed" --seconds "$seconds"

@@ -54,10 +54,17 @@ function(gdn_add_executable name)
   set_property(GLOBAL APPEND PROPERTY GDN_TEST_DEPENDS ${name})
 endfunction()
 
-# One precompiled header for all MLIR code: GDNPrecompiled builds it once, with the same options.
+# With these a file compiles that does not include what it uses of our dialects: scripts/test-full.sh builds without.
+option(GDN_PRECOMPILE_DIALECTS "Precompile the headers of our dialects, and not MLIR's alone" ON)
+
+# One precompiled header for all MLIR code: lib/CMakeLists.txt builds it once, with the same options.
 function(gdn_use_precompiled_headers name)
   target_compile_options(${name} PRIVATE ${GDN_MLIR_OPTIMIZATION})
-  target_precompile_headers(${name} REUSE_FROM GDNPrecompiled)
+  if(GDN_PRECOMPILE_DIALECTS)
+    target_precompile_headers(${name} REUSE_FROM GDNDialectsPrecompiled)
+  else()
+    target_precompile_headers(${name} REUSE_FROM GDNPrecompiled)
+  endif()
 endfunction()
 
 # gdn_tablegen(FILE.td output generator [output generator]... ): runs mlir-tblgen and adds the outputs

@@ -88,7 +88,7 @@ struct Registration {
           build(manager, options);
           return success();
         },
-        [](function_ref<void(const detail::PassOptions &)> visit) {
+        [](function_ref<void(const mlir::detail::PassOptions &)> visit) {
           visit(LoweringOptions());
         });
   }
