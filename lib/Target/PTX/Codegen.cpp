@@ -85,6 +85,19 @@ static void markConvergent(llvm::Module &module) {
 /// such.
 static bool isOfHost(Operation &op) { return isa<func::FuncOp, EntryOp>(op); }
 
+/// A copy of a module with some of its ops: what is not wanted is not copied
+/// first, which would take the square of the number of kernels.
+static OwningOpRef<ModuleOp>
+copyIf(ModuleOp module, llvm::function_ref<bool(Operation &)> isWanted) {
+  OwningOpRef<ModuleOp> copy(cast<ModuleOp>(module->cloneWithoutRegions()));
+  OpBuilder builder =
+      OpBuilder::atBlockEnd(&copy->getBodyRegion().emplaceBlock());
+  for (Operation &op : *module.getBody())
+    if (isWanted(op))
+      builder.clone(op);
+  return copy;
+}
+
 /// A copy of a module without what is the host's; null, after a diagnostic, if
 /// it holds something else than kernels.
 static OwningOpRef<ModuleOp> copyKernels(ModuleOp module) {
@@ -94,11 +107,7 @@ static OwningOpRef<ModuleOp> copyKernels(ModuleOp module) {
                                     "dialects, got '")
                  << op.getName() << "'",
              nullptr;
-  OwningOpRef<ModuleOp> kernels = module.clone();
-  for (Operation &op : llvm::make_early_inc_range(*kernels->getBody()))
-    if (isOfHost(op))
-      op.erase();
-  return kernels;
+  return copyIf(module, [](Operation &op) { return !isOfHost(op); });
 }
 
 /// LLVM aborts at a symbol with characters that PTX cannot have.
@@ -205,15 +214,10 @@ static void nameByContents(ptx::KernelCode &code, StringRef stage) {
   code.symbol = symbol;
 }
 
-/// Leaves the functions of one kernel in a copy of a module.
-static OwningOpRef<ModuleOp> copyOne(ModuleOp kernels, StringRef kernel) {
-  OwningOpRef<ModuleOp> copy = kernels.clone();
-  for (auto function :
-       llvm::make_early_inc_range(copy->getOps<LLVM::LLVMFuncOp>()))
-    if (function.getSymName() != kernel &&
-        function->hasAttr(warp::WarpDialect::getLaunchAttrName()))
-      function.erase();
-  return copy;
+/// Whether an op of a module of kernels is one that a launch names.
+static bool isLaunched(Operation &op) {
+  return isa<LLVM::LLVMFuncOp>(op) &&
+         op.hasAttr(warp::WarpDialect::getLaunchAttrName());
 }
 
 llvm::Expected<std::vector<ptx::KernelCode>>
@@ -223,9 +227,11 @@ ptx::emitKernels(ModuleOp module, const Options &options) {
     return kernels.takeError();
   std::vector<KernelCode> codes;
   for (auto kernel : (*kernels)->getOps<LLVM::LLVMFuncOp>()) {
-    if (!kernel->hasAttr(warp::WarpDialect::getLaunchAttrName()))
+    if (!isLaunched(*kernel))
       continue;
-    OwningOpRef<ModuleOp> one = copyOne(**kernels, kernel.getSymName());
+    OwningOpRef<ModuleOp> one = copyIf(**kernels, [&](Operation &op) {
+      return &op == kernel || !isLaunched(op);
+    });
     KernelCode code = {kernel.getSymName().str(), {}, {}};
     // A kernel of a user's own program has no stage, and keeps its name.
     auto stage = options.sharesKernels
