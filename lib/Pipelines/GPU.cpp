@@ -59,9 +59,11 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
   }
   // gdn_tile programs --> gdn_warp kernels: roles, channels of values
   manager.addPass(createPartitionPass());
+  // one kernel of those that several functions launch; most are equal already,
+  // and the passes between need not see them all
+  manager.addPass(warp::createMergeKernelsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-  // one kernel of those that several functions launch
   manager.addPass(warp::createMergeKernelsPass());
   {
     // values of tiles --> fragments, vectors, views of slots
@@ -71,23 +73,17 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
     kernels.addPass(warp::createPrefetchLoadsPass());
     kernels.addPass(warp::createHoistScalarsPass());
     kernels.addPass(warp::createSinkStoresPass());
-  }
-  manager.addPass(createCanonicalizerPass());
-  manager.addPass(createLoopInvariantCodeMotionPass());
-  {
+    kernels.addPass(createCanonicalizerPass());
+    kernels.addPass(createLoopInvariantCodeMotionPass());
     // slots --> places in shared memory, barriers
-    OpPassManager &kernels = manager.nest<warp::KernelOp>();
     kernels.addPass(warp::createGroupProductsPass({options.serialProducts}));
     kernels.addPass(warp::createInsertFencesPass());
     kernels.addPass(warp::createVerifyChannelsPass());
     kernels.addPass(warp::createAllocateSharedPass());
     kernels.addPass(warp::createLowerPublishPass());
     kernels.addPass(warp::createLowerChannelsPass({options.lanesArrive}));
-  }
-  manager.addPass(createCanonicalizerPass());
-  manager.addPass(createCSEPass());
-  {
-    OpPassManager &kernels = manager.nest<warp::KernelOp>();
+    kernels.addPass(createCanonicalizerPass());
+    kernels.addPass(createCSEPass());
     kernels.addPass(warp::createMergeBranchesPass());
     // one copy of the code of alike roles
     kernels.addPass(warp::createMergeRolesPass());
@@ -133,8 +129,9 @@ void gdn::buildWarpToLLVMPipeline(OpPassManager &manager) {
   // nvvm ops without an intrinsic --> inline assembly
   kernels.addPass(createConvertNVVMToLLVMPass());
   kernels.addPass(createReconcileUnrealizedCastsPass());
-  manager.addPass(createCanonicalizerPass());
-  manager.addPass(createCSEPass());
+  // Kernel by kernel: what changes in one does not bring another round to all.
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
 }
 
 void gdn::buildGDNToNVVMPipeline(OpPassManager &manager,
