@@ -107,6 +107,10 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
                                "to exact where keys are alike"),
                       cl::init(CompileOptions().twoProductChain),
                       cl::cat(category)),
+      verifyEach("verify-each",
+                 cl::desc("Verify what every pass makes (the default), or, "
+                          "with =false, what stands at the end of a level"),
+                 cl::init(CompileOptions().verifyEach), cl::cat(category)),
       printOps("mlir-print-op-on-diagnostic",
                cl::desc("Print the op that an error is about behind it"),
                cl::cat(category)),
@@ -184,6 +188,7 @@ CompileOptions CompileFlags::get() const {
   options.serialProducts = serialProducts;
   options.parallel = parallel;
   options.twoProductChain = twoProductChain;
+  options.verifyEach = verifyEach;
   options.target.cpu = cpu;
   options.target.features = features;
   options.target.optLevel = static_cast<unsigned>(optLevel.getValue());

@@ -13,6 +13,7 @@
 #include "gdn/Dialect/GDN/Transforms/Passes.h"
 #include "gdn/InitAll.h"
 #include "gdn/Pipelines/Pipelines.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
@@ -216,9 +217,12 @@ tools::lower(ModuleOp module, Level level, const CompileOptions &options,
   read(options, lowering);
   for (Level step : getWay(level)) {
     PassManager manager(module.getContext());
+    manager.enableVerifier(options.verifyEach);
     if (step == Level::NVVM || !hasKernels(module))
       addStep(manager, step, options.device, lowering);
     if (failed(manager.run(module)))
+      return failure();
+    if (!options.verifyEach && failed(verify(module)))
       return failure();
     if (!reached)
       continue;

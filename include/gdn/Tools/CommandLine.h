@@ -41,6 +41,8 @@ struct CompileFlags {
   llvm::cl::opt<bool> serialProducts;
   llvm::cl::opt<bool> parallel;
   llvm::cl::opt<bool> twoProductChain;
+  /// The name that it has in gdn-opt.
+  llvm::cl::opt<bool> verifyEach;
   /// MLIR's own name for it, but off unless it is given.
   llvm::cl::opt<bool> printOps;
   llvm::cl::opt<std::string> cpu;

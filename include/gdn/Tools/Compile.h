@@ -84,6 +84,8 @@ struct CompileOptions {
   bool parallel = true;
   /// Whether the solve is folded into keys and scores.
   bool twoProductChain = false;
+  /// Whether every pass's output is verified, or that of a level alone.
+  bool verifyEach = true;
   cpu::TargetOptions target;
   SizeHints sizes;
 };
