@@ -160,8 +160,8 @@ def ask_cpu(tools, layers, pipeline):
 def ask_gpu(tools, layers):
     """The same, a process a layer: the compiler chooses schedule and V tiles for each."""
     def ask(text):
-        done = subprocess.run([tools / "gdn-compile", "-", "--target=sm_90a", "--emit=warp", "-o", "/dev/null"],
-                              input=text, capture_output=True, text=True, check=False)
+        done = subprocess.run([tools / "gdn-compile", "-", "--target=sm_90a", "--emit=warp", "--verify-each=false", "-o",
+                               "/dev/null"], input=text, capture_output=True, text=True, check=False)
         found = re.search(r"error: ([^\n]*)", done.stderr)
         if done.returncode not in (0, 1) or (done.returncode == 1) != bool(found):
             sys.exit(f"error: expected a layer that compiles or is refused, got {done.returncode}: {done.stderr[:500]}")
