@@ -203,6 +203,7 @@ struct VerifyProgram : gdn::impl::VerifyProgramPassBase<VerifyProgram> {
         });
     if (walked.wasInterrupted())
       signalPassFailure();
+    markAllAnalysesPreserved();
   }
 };
 } // namespace

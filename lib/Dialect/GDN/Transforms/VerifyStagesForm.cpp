@@ -35,6 +35,7 @@ struct VerifyStagesForm
     });
     if (result.wasInterrupted())
       signalPassFailure();
+    markAllAnalysesPreserved();
   }
 };
 } // namespace

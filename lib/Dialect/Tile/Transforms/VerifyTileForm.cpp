@@ -116,6 +116,7 @@ struct VerifyTileForm
     });
     if (failed)
       signalPassFailure();
+    markAllAnalysesPreserved();
   }
 };
 } // namespace
