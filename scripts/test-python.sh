@@ -33,6 +33,8 @@ fail() {
 scripts/setup.sh || fail "expected the Debian packages, got a failed set-up"
 python3 -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || scripts/setup.sh python3-venv
 pip=(-m pip --disable-pip-version-check --quiet)
+# Python compiles what is imported. All files of torch and Transformers take a minute of a processor.
+install=("${pip[@]}" install --no-compile)
 [ -x .venv-python/bin/python ] || python3 -m venv .venv-python
 older=.venv-python/transformers-$oldest
 
@@ -40,9 +42,9 @@ older=.venv-python/transformers-$oldest
 packages() {
   python3 -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]
 print(*project["dependencies"], *project["optional-dependencies"]["test"], sep="\n")' 2>/dev/null |
-    .venv-python/bin/python "${pip[@]}" install -r /dev/stdin || true # Python 3.10 has no tomllib: pip asks for them below
+    .venv-python/bin/python "${install[@]}" -r /dev/stdin || true # Python 3.10 has no tomllib: pip asks for them below
   # In a folder of its own in front of the newest.
-  [ -d "$older" ] || .venv-python/bin/python "${pip[@]}" install --no-deps --target "$older" \
+  [ -d "$older" ] || .venv-python/bin/python "${install[@]}" --no-deps --target "$older" \
     "transformers==$oldest" "huggingface_hub<2"
 }
 packages &
@@ -80,7 +82,7 @@ fi
 echo "== a fresh environment"
 rm -rf .venv-wheel
 python3 -m venv .venv-wheel
-.venv-wheel/bin/python "${pip[@]}" install "$wheel"
+.venv-wheel/bin/python "${install[@]}" "$wheel"
 library=$(.venv-wheel/bin/python -c 'from gdn import _library; print(_library.path())')
 needed=$(llvm-readelf-22 --dynamic "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v -E '^(ld-linux-x86-64|lib(c|m|dl|pthread))\.so' || true)
 [ -z "$needed" ] || fail "expected a library that needs libc and libm alone, got $needed"
@@ -89,16 +91,17 @@ needed=$(llvm-readelf-22 --dynamic "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]
 
 echo "== tests"
 wait $downloads || fail "expected Transformers $oldest, got a failed installation"
-.venv-python/bin/python "${pip[@]}" install "$wheel[test]"
+.venv-python/bin/python "${install[@]}" "$wheel[test]"
 # The wheel may have been installed before, under the same version.
-.venv-python/bin/python "${pip[@]}" install --no-deps --force-reinstall "$wheel"
+.venv-python/bin/python "${install[@]}" --no-deps --force-reinstall "$wheel"
 
-# run_tests RESULTS ARGUMENTS: pytest on two processors; prints the closing line.
+# run_tests RESULTS ARGUMENTS: pytest on two processors; prints the closing line. A process that has no tests left takes
+# some of the other's: the last ones are long.
 run_tests() {
   local results=$1 status=0
   shift
   rm -f "$results"
-  .venv-python/bin/python -P -m pytest -q --numprocesses 2 --junitxml="$results" "$@" >&2 || status=$?
+  .venv-python/bin/python -P -m pytest -q --numprocesses 2 --dist worksteal --junitxml="$results" "$@" >&2 || status=$?
   python3 scripts/count-results.py --exit-code $status "$results" | tail -n 1
 }
 newest=$(run_tests build/python-results.xml test/python "$@") || true
