@@ -5,6 +5,7 @@
 
 // CHECK-LABEL: gdn_tile.program @layer_fused(
 // CHECK-DAG: %[[LARGEST:.*]] = arith.constant 1.160000e+02 : f32
+// CHECK-DAG: %[[ONES:.*]] = arith.constant dense<1.000000e+00> : tensor<64xf32>
 // CHECK: scf.for {{.*}} iter_args(%[[S:.*]] = %{{.*}}) -> (tensor<16x64xf32>)
 // CHECK: %[[K:.*]] = gdn_tile.load %k
 // CHECK: %[[Q:.*]] = gdn_tile.load %q
@@ -53,12 +54,10 @@
 // CHECK: arith.addf {{.*}}gdn_tile.made_here
 // CHECK: linalg.contract
 // CHECK: %[[QKH:.*]] = arith.addf {{.*}}gdn_tile.made_here
-// The state is read at the chunk's start.
-// CHECK: %[[NONE:.*]] = arith.mulf %{{.*}}, %
-// CHECK: %[[F1H:.*]] = math.exp2 %[[NONE]]
+// The state is read at the chunk's start, without a decay.
 // CHECK: %[[F2H:.*]] = math.exp2
 // CHECK: math.exp2 %[[G]]
-// CHECK: scf.yield %[[F1H]], %[[F2H]], {{.*}}, %[[QKH]] :
+// CHECK: scf.yield %[[ONES]], %[[F2H]], {{.*}}, %[[QKH]] :
 // CHECK: }
 
 // What lies above the diagonal, infinities included, goes here.

@@ -8,8 +8,11 @@ import sys
 source, target = map(pathlib.Path, sys.argv[1:])
 manifest = json.loads(source.read_text())
 hopper = manifest["hopper"]
-for table in (hopper, manifest["sample"]):
-    table["kernels"] = [row for row in table["kernels"] if "Bounded" not in " ".join(row["gate"])]
+for table in (hopper, hopper["backward"], manifest["sample"]):
+    table["kernels"] = [row for row in table["kernels"] if "Bounded" not in " ".join(row.get("gate", []))]
+# Gradients of gates a channel have that form alone.
+kinds = manifest["sample"]["kinds"]
+kinds["Backward"] = [row for row in kinds["Backward"] if row.get("decay") != ["Channel"]]
 algorithm = ["Chunk"]
 hopper["channels"]["64"] = {"k": 64, "v": 64}
 del manifest["gate_domains"]["Bounded"]
