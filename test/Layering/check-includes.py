@@ -37,8 +37,9 @@ MAY_INCLUDE = {
               "Conversion/ScheduleTemplates.h", "gdn-c/Runtime.h"],
     # The library of the Python package.
     "native": ["CostModel", "gdn-c/Calls.h", "gdn-c/Runtime.h"],
-    # The precompiled header and the one-file headers of InitAll.
+    # The precompiled headers and the one-file headers of InitAll.
     "Precompiled": [],
+    "PrecompiledDialects": ["Dialect/GDN/IR", "Dialect/Tile/IR", "Dialect/Warp/IR"],
     "Version": [],
 }
 # Folders that are plain C++: no MLIR and no LLVM.
