@@ -200,16 +200,18 @@ class _ForwardAlone(_Forward):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        reason = _torch_backward_gpu.why_not(*ctx.saved_tensors[:4], ctx.options)
+        q, k, v, g = ctx.saved_tensors[:4]
+        reason = _torch_backward_gpu.why_not(q, k, v, g, ctx.options)
         raise NotImplementedError(f"q: expected a tensor of a call with a backward: {reason}")
 
 
 def forward_with_autograd(*arguments: Any) -> Any:
     """The operator `gdn::gated_delta_rule` for tensors that gradients are asked of."""
     *tensors, scale, options, _, _ = arguments
-    is_recurrent = tensors[0].device.type == "cuda" and _library.is_recurrent(options)
+    q, k, v, g = tensors[:4]
+    is_recurrent = q.device.type == "cuda" and _library.is_recurrent(options)
     # A call in chunks without a backward has been refused.
-    if is_recurrent and _torch_backward_gpu.why_not(*tensors[:4], options):
+    if is_recurrent and _torch_backward_gpu.why_not(q, k, v, g, options):
         return _apply(_ForwardAlone, *arguments)
     if _torch_saved.saves(tensors, scale, options):
         return _apply(_SavingForward, *arguments)[:2]
