@@ -11,6 +11,8 @@
 #include "gdn/Tools/Error.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <chrono>
 #include <cstring>
@@ -38,6 +40,25 @@ llvm::Expected<func::FuncOp> tools::findEntry(ModuleOp module,
   if (name.empty())
     return fail("expected --entry of one of {0}, got none", names);
   return fail("expected --entry of {0}, got '{1}'", names, name);
+}
+
+void tools::eraseUnreached(func::FuncOp entry) {
+  auto module = entry->getParentOfType<ModuleOp>();
+  SymbolTable symbols(module);
+  llvm::SetVector<Operation *> reached;
+  reached.insert(entry);
+  for (size_t i = 0; i < reached.size(); ++i) {
+    std::optional<SymbolTable::UseRange> uses =
+        SymbolTable::getSymbolUses(reached[i]);
+    if (!uses)
+      return;
+    for (const SymbolTable::SymbolUse &use : *uses)
+      if (Operation *op = symbols.lookup(use.getSymbolRef().getRootReference()))
+        reached.insert(op);
+  }
+  for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
+    if (isa<SymbolOpInterface>(op) && !reached.contains(&op))
+      op.erase();
 }
 
 llvm::Expected<Executable> Executable::compile(ModuleOp module,

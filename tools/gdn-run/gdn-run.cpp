@@ -339,6 +339,7 @@ static llvm::Error run(const Flags &flags, ModuleOp module, RunReport &report) {
   auto loweredEntry = findEntry(*lowered, report.entry);
   if (!loweredEntry)
     return loweredEntry.takeError();
+  eraseUnreached(*loweredEntry);
   if (llvm::Error error =
           flags.onGPU()
               ? compileAndRunOnGPU(flags, *lowered, *inputs, report)

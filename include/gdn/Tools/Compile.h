@@ -136,6 +136,10 @@ lower(ModuleOp module, Level level, const CompileOptions &options,
 /// The function to run: `name`, or the only public one with a body.
 llvm::Expected<func::FuncOp> findEntry(ModuleOp module, llvm::StringRef name);
 
+/// Erases the symbols of the module that `entry` does not reach, so that they
+/// are not compiled for a run of it; none if that cannot be known.
+void eraseUnreached(func::FuncOp entry);
+
 /// A function that can be called. It keeps no hold on the module it came from.
 class Executable {
 public:
