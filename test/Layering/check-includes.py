@@ -10,6 +10,7 @@ import sys
 MAY_INCLUDE = {
     "Dialect/NamedArguments": [],
     "Dialect/ElementTypes": [],
+    "Dialect/InsertionPoint": [],
     "Dialect/KnownAttributes": [],
     "Dialect/GDN/IR": ["Dialect/ElementTypes.h", "Dialect/KnownAttributes"],
     "Dialect/Tile/IR": ["Dialect/ElementTypes.h", "Dialect/KnownAttributes", "Dialect/NamedArguments.h"],
@@ -19,7 +20,7 @@ MAY_INCLUDE = {
     "Dialect/GDN/Transforms": ["Dialect/GDN/IR"],
     "Dialect/Tile/Transforms": ["Dialect/GDN/IR", "Dialect/Tile/IR"],
     "Dialect/Tile/Transforms/CPU": ["Dialect/Tile/IR"],
-    "Dialect/Tile/Transforms/GPU": ["Dialect/Tile/IR"],
+    "Dialect/Tile/Transforms/GPU": ["Dialect/InsertionPoint.h", "Dialect/Tile/IR"],
     "Dialect/Warp/Transforms": ["Dialect/Warp/IR"],
     "Conversion": ["Dialect", "CostModel"],
     "Pipelines": ["Dialect", "Conversion"],

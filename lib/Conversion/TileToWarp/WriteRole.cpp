@@ -8,6 +8,8 @@
 
 #include "RoleWriter.h"
 
+#include "gdn/Dialect/InsertionPoint.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -92,20 +94,13 @@ static scf::IfOp findBranch(Value value) {
 /// what makes it.
 static Value makeInBranch(OpBuilder &b, Value value, scf::IfOp branch,
                           Block *block) {
-  Operation *yield = block->getTerminator(), *last = nullptr;
   IRMapping map;
-  map.map(branch.getResults(), yield->getOperands());
+  map.map(branch.getResults(), block->getTerminator()->getOperands());
   auto concat = value.getDefiningOp<tensor::ConcatOp>();
-  for (Value piece : concat ? concat.getInputs() : ValueRange(value)) {
-    Operation *maker = map.lookup(piece).getDefiningOp();
-    if (maker && maker->getBlock() == block &&
-        (!last || last->isBeforeInBlock(maker)))
-      last = maker;
-  }
-  if (last)
-    b.setInsertionPointAfter(last);
-  else
-    b.setInsertionPointToStart(block);
+  SmallVector<Value> pieces;
+  for (Value piece : concat ? concat.getInputs() : ValueRange(value))
+    pieces.push_back(map.lookup(piece));
+  setInsertionPointBehind(b, pieces, *block);
   return concat ? b.clone(*concat, map)->getResult(0) : map.lookup(value);
 }
 

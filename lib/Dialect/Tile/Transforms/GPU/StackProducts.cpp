@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "gdn/Dialect/InsertionPoint.h"
 #include "gdn/Dialect/Tile/IR/Tile.h"
 #include "gdn/Dialect/Tile/Transforms/GPU/Passes.h"
 
@@ -23,6 +24,7 @@ namespace mlir::gdn::tile {
 } // namespace mlir::gdn::tile
 
 using namespace mlir;
+using namespace mlir::gdn;
 using namespace mlir::gdn::tile;
 
 static RankedTensorType getTile(Value value) {
@@ -111,22 +113,6 @@ static void replaceByParts(OpBuilder &b, tensor::ConcatOp stacked,
     if (slice.use_empty())
       slice.getDefiningOp()->erase();
   }
-}
-
-/// The next place in `block` for what takes all `values`.
-static void setInsertionPointBehind(OpBuilder &b, ArrayRef<Value> values,
-                                    Block &block) {
-  Operation *last = nullptr;
-  for (Value value : values) {
-    Operation *made = value.getDefiningOp();
-    if (made && made->getBlock() == &block &&
-        (!last || last->isBeforeInBlock(made)))
-      last = made;
-  }
-  if (last)
-    b.setInsertionPointAfter(last);
-  else
-    b.setInsertionPointToStart(&block);
 }
 
 /// The result of `branch` that each of `parts` is on the side of `yield`; empty
