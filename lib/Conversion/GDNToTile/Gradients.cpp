@@ -39,6 +39,7 @@ static void writeChunksInTurn(Program &p) {
     range = enterBlock(p, group.firstHead, group.size);
   } else {
     Value offset = arith::MulIOp::create(b, p.tile, b.index(p.facts.C));
+    // Addresses of sums in memory leave few registers for what the loop keeps.
     if (addsInMemory(p, group) && group.known != 1) {
       group.firstHead = maskTo32Bits(p, group.firstHead);
       p.begin = maskTo32Bits(p, p.begin);

@@ -273,7 +273,7 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
     gradients.push_back(
         cast<RankedTensorType>(operands[4].getType()).clone(b.getF32Type()));
   // Rounded once: here, or behind the chain rule of the norm, or behind the sum
-  // over a group that memory holds (see GDNToTile/Gradients.cpp).
+  // over a group that memory holds (see GDNToTile/GradientGroups.cpp).
   auto q = cast<RankedTensorType>(op.getQ().getType());
   bool isAlone = dims.H == dims.Hq && !ShapedType::isDynamic(dims.H);
   bool isWide = op.getQkL2norm() || (isChannelGate(op) && !isAlone);
