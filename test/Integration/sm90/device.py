@@ -33,6 +33,7 @@ class Layer:
     data: str = "bf16"
     state: bool = False  # Initial and final state.
     model: bool = False  # Raw gate, logits of beta, normalisation: all that a model leaves to the op.
+    channel_gates: str = ""  # Of a model whose gates decay a channel each: their domain.
     channels: tuple = (128, 128)  # K, V.
     chunk: int = 0  # Tokens of a chunk; 0 for what the compiler takes.
 
@@ -45,19 +46,24 @@ class Layer:
         v = f"tensor<{batch}x?x{self.heads}x{values}x{self.data}>"
         small = f"tensor<{batch}x?x{self.heads}x{'bf16' if self.model else 'f32'}>"
         state, vector = f"tensor<{count}x{self.heads}x{keys}x{values}xf32>", f"tensor<{self.heads}xf32>"
-        arguments = [("q", qk), ("k", qk), ("v", v), ("beta", small), ("gate", small)]
+        bias = f"tensor<{self.heads}x{keys}xf32>" if self.channel_gates else vector
+        gate = f"tensor<{batch}x?x{self.heads}x{keys}xbf16>" if self.channel_gates else small
+        arguments = [("q", qk), ("k", qk), ("v", v), ("beta", small), ("gate", gate)]
         if self.state:
             arguments.append(("initial_state", state))
         if self.packed:
             arguments.append(("cu_seqlens", "tensor<?xi32>"))
         if self.model:
-            arguments += [("a_log", vector), ("dt_bias", vector)]
+            arguments += [("a_log", vector), ("dt_bias", bias)]
         attributes = ["output_final_state"] if self.state else []
         if self.chunk:
             attributes.append(f"chunk_size = {self.chunk} : i64")
+        domain = self.channel_gates or "softplus"
         if self.model:
-            attributes += ["gate_domain = #gdn.gate_domain<softplus>", "qk_l2norm",
+            attributes += [f"gate_domain = #gdn.gate_domain<{domain}>", "qk_l2norm",
                            "beta_domain = #gdn.beta_domain<logit>"]
+        if domain == "bounded":
+            attributes.append("lower_bound = -5.0")
         results = v + (f", {state}" if self.state else "")
         names = "%o, %s" if self.state else "%o"
         operands = " ".join(f"{name}(%{name} : {kind})" for name, kind in arguments)
@@ -73,11 +79,24 @@ class Layer:
         return [f"--dim=T={self.lengths[0]}"]
 
 
+@dataclasses.dataclass
+class File:
+    """A function that pack.sh packs, and what gdn-run is told of its sizes."""
+
+    name: str
+    options: list
+
+    def sizes(self):
+        """As those of a layer."""
+        return self.options
+
+
 def plain(heads, *lengths, **more):
     name = "+".join(map(str, lengths))
     if len(set(lengths)) == 1:
         name = f"{lengths[0]}x{len(lengths)}"
-    extra = "".join(f" {key}" for key, value in more.items() if value is True)
+    extra = "".join(f" {key if value is True else value}" for key, value in more.items()
+                    if value is True or isinstance(value, str))
     return Layer(f"{heads[0]}x{heads[1]} {name}{extra}", *heads, list(lengths), **more)
 
 
@@ -102,10 +121,17 @@ CHECKS = [
     plain((16, 32), *[1024] * 2, state=True), sized(16, 64, 1, 130, state=True), sized(48, 192, 333, 333, packed=False),
     sized(32, 64, 0, 65, 300, state=True, model=True), sized(128, 256, 1, 333, state=True),
     sized(64, 64, 17, 300, state=True, chunk=16),
+    plain((4, 4), 1, 63, 0, 200, model=True, state=True, channel_gates="softplus"),
+    plain((4, 4), 1, 63, 0, 200, model=True, state=True, channel_gates="bounded"),
 ]
 # Slots that are used again, CTAs with several items, clusters, norms.
 SANITIZED = [plain((1, 2), 1, 700, 0, 64, state=True), plain((100, 200), 96, 96, packed=False),
-             plain((1, 2), 500, 30, state=True, model=True), plain((100, 200), 130, packed=False, state=True, model=True)]
+             plain((1, 2), 500, 30, state=True, model=True),
+             plain((100, 200), 130, packed=False, state=True, model=True),
+             plain((4, 4), 200, 33, state=True, model=True, channel_gates="softplus"),
+             plain((4, 4), 200, 33, state=True, model=True, channel_gates="bounded"),
+             File("backward-kda.mlir", ["--lengths=70,0,129"]),
+             File("backward-kda-groups.mlir", ["--lengths=70,33", "--dim=Hq=1", "--dim=H=3"])]
 GATES = {"chunk": ["none", "gdn-log", "gdn-linear", "gdn-softplus", "gdn-bounded"],
          "recurrent": ["gdn-log", "kda-log", "kda-softplus", "kda-bounded"]}
 
@@ -136,6 +162,8 @@ class Session:
 
     def write(self, layer):
         """The layer as a file."""
+        if isinstance(layer, File):
+            return self.directory / layer.name
         path = self.directory / f"{layer.name.replace(' ', '-')}.mlir"
         path.write_text(layer.text())
         return path
@@ -199,18 +227,19 @@ def sanitize(session, arguments):
     """compute-sanitizer over small layers."""
     rows = []
     for layer, tool in itertools.product(SANITIZED, ("memcheck", "synccheck", "racecheck")):
-        if arguments.only not in tool:
+        name = f"{tool}: {layer.name}"
+        if arguments.only not in name:
             continue
         # Racecheck does not know that one lane's arrival stands for its warp, behind a sync of the warp.
         path, error = session.compile(layer, *(["--lanes-arrive"] if tool == "racecheck" else []))
         if error:
-            rows.append((f"{tool}: {layer.name}", False, error))
+            rows.append((name, False, error))
             continue
         code, out, err = session.run(
             "compute-sanitizer", "--tool", tool, "--error-exitcode=9", "./gdn-run", path, "--target=sm_90a",
             f"--object={path.with_suffix('.o')}", *layer.sizes())
         summary = [line for line in (out + err).splitlines() if "SUMMARY" in line]
-        rows.append((f"{tool}: {layer.name}", code == 0 and bool(summary),
+        rows.append((name, code == 0 and bool(summary),
                      summary[-1].strip("= ") if summary else (err.strip().splitlines() or ["none"])[-1]))
     return rows
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Puts together what device.py needs on a GPU machine that has neither LLVM nor this build: the tools with
-# LLVM and MLIR inside, the runtime, ptxas if setup-ptxas.sh was run, a C program with an object, device.py.
+# LLVM and MLIR inside, the runtime, ptxas if setup-ptxas.sh was run, a C program with an object, functions, device.py.
 # (One such process holds one copy of MLIR, as every other process of ours does.)
 #
 # Usage: pack.sh BUILD OUT: writes OUT/gdn.tar.xz and OUT/device.sh.
@@ -48,7 +48,7 @@ if [ -x "$ptxas" ]; then
   compile "$stage/forward.mlir" "$stage/forward.o"
   cp "$inputs/forward-layer.mlir" "$stage/forward.mlir"
 fi
-cp "$here/device.py" "$stage/"
+cp "$here/device.py" "$source"/test/Integration/emulator/Inputs/backward-kda{,-groups}.mlir "$stage/"
 
 # The tools are mostly the same code: a dictionary that holds all of them halves the archive.
 tar -C "$stage" -c . | xz -T1 --lzma2=preset=1,dict=256MiB >"$out/gdn.tar.xz"
