@@ -8,6 +8,11 @@
 // RUN: gdn-compile %s --emit=obj --cpu=x86-64-v3 -o %t.o
 // RUN: llvm-nm %t.o | FileCheck %s --check-prefix=OBJ
 
+// What is verified does not change what is made.
+// RUN: gdn-compile %s --emit=llvm -o %t.each
+// RUN: gdn-compile %s --emit=llvm --verify-each=false -o %t.levels
+// RUN: cmp %t.each %t.levels
+
 // STAGES: gdn.stage.fused {{.*}}chunk_size = 32
 // SEPARATE: gdn.stage.prepare {{.*}}chunk_size = 16
 // SEPARATE: gdn.stage.run
