@@ -17,8 +17,8 @@ def ConvertGDNToTilePass : Pass<"convert-gdn-to-tile", "::mlir::ModuleOp"> {
     Each stage op becomes a `gdn_tile.program` and a `gdn_tile.launch` of it: a
     grid of (sequence, value head, V tile), a loop over chunks, tiles. The
     state is S^T (rows V, columns K). Every rounding of the kernel is an
-    `arith.truncf` in the program (spec 8). So does `gdn.convert`, whose program
-    has its schedule, too: no other fact of it says who does what.
+    `arith.truncf` in the program (spec 8). `gdn.convert` becomes a program and
+    a launch, too, of stage `convert`.
 
     With `two-product-chain`, X = (I + Y)^T Kr and R = P (I + Y), Y = -b Bm, are
     made beside the chain and multiply b V - b K S (spec 3.5). They are made from
@@ -47,7 +47,7 @@ def ConvertGDNToTilePass : Pass<"convert-gdn-to-tile", "::mlir::ModuleOp"> {
     ... = gdn_tile.launch @layer_fused grid(...) tokens(...) ins(...
     ```
   }];
-  let dependentDialects = ["::mlir::gdn::tile::TileDialect", "::mlir::gdn::warp::WarpDialect"];
+  let dependentDialects = ["::mlir::gdn::tile::TileDialect"];
   let options = [
     Option<"operandType", "operand-type", "std::string", "\"auto\"",
       "Type that product operands are rounded to: bf16, f16, f32, or auto (the type of q, k and v)">,

@@ -13,36 +13,24 @@
 
 #include "Convert.h"
 
+#include "Launch.h"
 #include "TileBuilder.h"
 
-#include "gdn/Dialect/Warp/IR/Warp.h"
-
-#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::gdn;
 
-/// Eight warps load a tile each, four copy tiles out. A CTA takes the tiles of
-/// the tokens of a part and 128 bytes of channels, then those of another work
-/// item; the multiprocessor's other CTA loads while this one waits. Its copies
-/// cut the last tiles where the channels end, and so does code for a CPU.
-static constexpr StringLiteral kTileSchedule =
-    R"mlir(#gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, persistent = true, min_ctas = 2, roles = [
-    <name = "load", warps = 8, registers = 96, steps = ["load"], round_robin = true>,
-    <name = "store", warps = 4, registers = 40, steps = ["store"], round_robin = true>], channels = [
-    <name = "tiles", depth = 12, from = ["load"], to = ["store"]>]>)mlir";
+/// A work item of a copy: tokens and bytes of channels of a tile, and tokens of
+/// the part that it takes tile by tile.
 static constexpr int64_t kTileTokens = 64, kTileBytes = 128,
                          kTilePartTokens = 512;
 
-static constexpr StringLiteral kRowSchedule =
-    R"mlir(#gdn_warp.schedule<chunks_per_iteration = 4, v_tiles = 1, min_ctas = {0}, roles = [
-    <name = "rows", warps = 4, registers = {1}, steps = ["state"], round_robin = true>], channels = []>)mlir";
+/// A work item of another conversion.
 static constexpr int64_t kRowChannels = 128, kPartRows = 32;
 
 namespace {
@@ -73,8 +61,8 @@ static bool isCopy(ConvertOp op) {
          op.getKind() == ConversionKind::Transpose;
 }
 
-/// Float64 takes registers.
-static bool isLong(ConvertOp op) {
+/// Whether elements are computed in f64.
+static bool isActivation(ConvertOp op) {
   return op.getKind() != ConversionKind::Cast &&
          op.getKind() != ConversionKind::Fill;
 }
@@ -160,7 +148,7 @@ static Value writeSigmoid(TileBuilder &b, Value x, Value factor) {
 
 static void writeRows(ConvertOp op, tile::ProgramOp program, TileBuilder &b,
                       const Arrays &arrays) {
-  b.step("state");
+  b.step(isActivation(op) ? "activate" : "cast");
   Value zero = b.index(0), width = memref::DimOp::create(b, arrays.like, 3);
   Value rows, end, rate, bias, factor;
   if (arrays.input) {
@@ -192,7 +180,7 @@ static void writeRows(ConvertOp op, tile::ProgramOp program, TileBuilder &b,
                                          loop.getInductionVar(), rows);
     x = b.f32(loadRow(b, arrays.input, place,
                       arith::SelectOp::create(b, inside, end, zero)));
-    if (isLong(op))
+    if (isActivation(op))
       x = b.to(x, b.getF64Type());
   }
   auto convert = [&]() -> Value {
@@ -238,37 +226,6 @@ static Type viewOf(ConvertOp op, Type type, bool isWritten) {
   return MemRefType::get(tensor.getShape(), tensor.getElementType(), layout);
 }
 
-static Attribute makeSchedule(ConvertOp op) {
-  std::string text = kTileSchedule.str();
-  if (!isCopy(op))
-    text = llvm::formatv(kRowSchedule.data(), isLong(op) ? 4 : 8,
-                         isLong(op) ? 128 : 64);
-  return parseAttribute(text, op.getContext());
-}
-
-static tile::ProgramOp createProgram(ConvertOp op, ModuleOp module,
-                                     SymbolTable &symbols) {
-  Operation *top = op;
-  while (top->getParentOp() != module)
-    top = top->getParentOp();
-  SmallVector<Type> inputs;
-  for (Value operand : op->getOperands())
-    inputs.push_back(viewOf(op, operand.getType(), /*isWritten=*/false));
-  std::string name = isCopy(op) ? "tiles" : "rows";
-  if (auto symbol = dyn_cast<SymbolOpInterface>(top))
-    name = symbol.getName().str() + "_" + name;
-  OpBuilder builder(top);
-  // Two coordinates more: the tile of channels, and the part of the tokens.
-  auto program = tile::ProgramOp::create(
-      builder, op.getLoc(), name, inputs,
-      viewOf(op, op.getType(), /*isWritten=*/true), /*argNames=*/{},
-      tile::ProgramOp::kMinGridRank + 2);
-  program->setAttr(warp::ScheduleAttr::kName, makeSchedule(op));
-  // Renames the program where the name is taken.
-  symbols.insert(program);
-  return program;
-}
-
 static void writeProgram(ConvertOp op, tile::ProgramOp program) {
   OpBuilder parent = OpBuilder::atBlockBegin(&program.getBody().front());
   TileBuilder b(op.getLoc(), parent, parent.getF32Type());
@@ -288,7 +245,13 @@ static void writeProgram(ConvertOp op, tile::ProgramOp program) {
 }
 
 void gdn::replaceByLaunch(ConvertOp op, ModuleOp module, SymbolTable &symbols) {
-  tile::ProgramOp program = createProgram(op, module, symbols);
+  SmallVector<Type> inputs;
+  for (Value operand : op->getOperands())
+    inputs.push_back(viewOf(op, operand.getType(), /*isWritten=*/false));
+  // Two coordinates more: the tile of channels, and the part of the tokens.
+  tile::ProgramOp program = createProgram(
+      op, module, symbols, inputs, viewOf(op, op.getType(), /*isWritten=*/true),
+      /*names=*/{}, tile::ProgramOp::kMinGridRank + 2);
   writeProgram(op, program);
   ImplicitLocOpBuilder b(op.getLoc(), op);
   auto index = [&](int64_t value) -> Value {

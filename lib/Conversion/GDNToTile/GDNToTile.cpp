@@ -11,8 +11,6 @@
 #include "Convert.h"
 #include "Launch.h"
 
-#include "gdn/Dialect/Warp/IR/Warp.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -70,13 +68,9 @@ static MemRefType arrayType(const Stage &stage, StringRef name, Type type,
   return MemRefType::get(tensor.getShape(), tensor.getElementType(), layout);
 }
 
-/// Creates the empty program of a stage in `module`, before the function that
-/// holds the stage and named after both.
+/// Creates the empty program of a stage, with its arrays.
 static tile::ProgramOp createProgram(const Stage &stage, ModuleOp module,
                                      SymbolTable &symbols) {
-  Operation *top = stage.op;
-  while (top->getParentOp() != module)
-    top = top->getParentOp();
   SmallVector<Type> inputs, outputs;
   SmallVector<StringRef> names;
   for (const NamedInput &input : stage.inputs) {
@@ -90,20 +84,9 @@ static tile::ProgramOp createProgram(const Stage &stage, ModuleOp module,
     outputs.push_back(arrayType(stage, output.name, output.type, output.notes));
     names.push_back(output.name);
   }
-  // gdn.stage.fused in @layer: @layer_fused.
-  StringRef kind = stage.op->getName().stripDialect().split('.').second;
-  std::string name = kind.str();
-  if (auto symbol = dyn_cast<SymbolOpInterface>(top))
-    name = symbol.getName().str() + "_" + name;
-  OpBuilder builder(top);
-  auto program = tile::ProgramOp::create(
-      builder, stage.op->getLoc(), name, inputs, outputs, names,
-      tile::ProgramOp::kMinGridRank + (stage.hasTurns ? 1 : 0));
-  program->setAttr(tile::TileDialect::getStageAttrName(),
-                   builder.getStringAttr(kind));
-  // Renames the program where the name is taken.
-  symbols.insert(program);
-  return program;
+  return createProgram(stage.op, module, symbols, inputs, outputs, names,
+                       tile::ProgramOp::kMinGridRank +
+                           (stage.hasTurns ? 1 : 0));
 }
 
 //===----------------------------------------------------------------------===//

@@ -17,6 +17,29 @@
 using namespace mlir;
 using namespace mlir::gdn;
 
+tile::ProgramOp gdn::createProgram(Operation *op, ModuleOp module,
+                                   SymbolTable &symbols, TypeRange inputs,
+                                   TypeRange outputs, ArrayRef<StringRef> names,
+                                   int64_t gridRank) {
+  Operation *top = op;
+  while (top->getParentOp() != module)
+    top = top->getParentOp();
+  // gdn.stage.fused in @layer: @layer_fused.
+  StringRef kind = op->getName().stripDialect();
+  kind.consume_front("stage.");
+  std::string name = kind.str();
+  if (auto symbol = dyn_cast<SymbolOpInterface>(top))
+    name = symbol.getName().str() + "_" + name;
+  OpBuilder builder(top);
+  auto program = tile::ProgramOp::create(builder, op->getLoc(), name, inputs,
+                                         outputs, names, gridRank);
+  program->setAttr(tile::TileDialect::getStageAttrName(),
+                   builder.getStringAttr(kind));
+  // Renames the program where the name is taken.
+  symbols.insert(program);
+  return program;
+}
+
 /// One size of a tensor that a result is made for.
 static OpFoldResult sizeOf(OpBuilder &b, Location loc, Value tensor,
                            int64_t dim) {

@@ -13,6 +13,13 @@
 
 namespace mlir::gdn {
 
+/// Creates the empty program of `op` in `module`, before the function that
+/// holds the op and named after both. The op's name is its stage.
+tile::ProgramOp createProgram(Operation *op, ModuleOp module,
+                              SymbolTable &symbols, TypeRange inputs,
+                              TypeRange outputs, ArrayRef<StringRef> names,
+                              int64_t gridRank);
+
 /// Replaces the stage by a launch of its program.
 void replaceByLaunch(const Stage &stage, tile::ProgramOp program);
 

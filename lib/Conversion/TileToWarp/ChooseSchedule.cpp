@@ -217,8 +217,10 @@ LogicalResult ChooseSchedule::choose(const ScheduleTemplates &templates,
   });
   // A CTA writes zeros before its roles begin, once.
   bool clears = !program.getBody().getOps<tile::ClearOp>().empty();
-  FailureOr<ScheduleAttr> fitted = fitSchedule(
-      form, program, launch, facts, form.getPersistent() && inTurn && !clears);
+  bool persistent =
+      form.getAlwaysPersistent() || (form.getPersistent() && inTurn);
+  FailureOr<ScheduleAttr> fitted =
+      fitSchedule(form, program, launch, facts, persistent && !clears);
   if (failed(fitted))
     return failure();
   program->setAttr(ScheduleAttr::kName, *fitted);

@@ -31,8 +31,8 @@ def GDN_ConvertOp : Op<GDN_Dialect, "convert", [AttrSizedOperandSegments, OnlyKn
     | `logit_to_value` | `input`, `like`, `factor` | factor / (1 + exp(-x)) |
 
     The extents of the result are those of `like`, whose elements nobody reads;
-    what lies beyond the input is zero. What is not a cast is computed in f64 and
-    rounded once: a GPU approximates f32 functions less nearly than torch does.
+    what lies beyond the input is zero. The last three kinds are computed in f64
+    and rounded once: a GPU approximates f32 functions less nearly than torch does.
 
     Example:
 

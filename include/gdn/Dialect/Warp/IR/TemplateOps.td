@@ -26,7 +26,8 @@ def Warp_ScheduleTemplateOp : Warp_Op<"schedule_template",
 
     `chunks_per_iteration`, `cluster`, `min_ctas` and `in_order` are those of `#gdn_warp.schedule`. With `fold_v_tiles` a CTA has all V tiles of a head;
     else it has one. With `persistent` CTAs take work items in turn where the cost
-    model expects them to.
+    model expects it to be faster; with `always_persistent` in any case, for stages
+    that the cost model does not know.
 
     Example:
 
@@ -49,6 +50,7 @@ def Warp_ScheduleTemplateOp : Warp_Op<"schedule_template",
     Arg<UnitAttr, "Whether a CTA has all V tiles of a head.">:$fold_v_tiles,
     Arg<DefaultValuedAttr<I64Attr, "1">, "CTAs of a cluster, each with one V tile.">:$cluster,
     Arg<UnitAttr, "Whether CTAs may take work items in turn.">:$persistent,
+    Arg<UnitAttr, "Whether CTAs take work items in turn, whatever the cost model says.">:$always_persistent,
     Arg<DefaultValuedAttr<I64Attr, "1">, "CTAs that a multiprocessor has at least at a time.">:$min_ctas,
     Arg<UnitAttr, "Whether packed sequences are taken as they lie.">:$in_order,
     Arg<TypedArrayAttrBase<Warp_RoleTemplateAttr, "role templates">,
