@@ -245,7 +245,7 @@ def sanitize(session, arguments):
 
 
 def bench(session, arguments):
-    """Times of the cases of docs/Performance.md: 0.2 s after the last launch, and after many launches."""
+    """Times of the cases of docs/experiments/results.md: 0.2 s after the last launch, and after many launches."""
     layers = [layer for layer in BENCH if arguments.only in layer.name]
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         compiled = list(pool.map(session.compile, layers))

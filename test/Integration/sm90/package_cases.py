@@ -195,7 +195,7 @@ MODEL_CALLS = {
 }
 
 
-#: Calls of the table "What options cost" of docs/Performance.md.
+#: Calls of the table "What options cost" of docs/experiments/results.md.
 OPTION_CALLS = {
     "plain": {},
     "use_qk_l2norm_in_kernel": {"options": {"use_qk_l2norm_in_kernel": True}},

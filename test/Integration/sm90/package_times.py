@@ -145,7 +145,7 @@ def measure(options):
 
 
 def options_cost(options):
-    """The times of docs/Performance.md, "What options cost": plain calls, and the ratios of calls with options."""
+    """The times of docs/experiments/results.md, "What options cost": plain calls, and the ratios of calls with options."""
     del options
     import torch
 
