@@ -12,6 +12,7 @@ import csv
 import math
 import pathlib
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = ROOT / "docs/data/forward-h200.csv"
@@ -82,11 +83,10 @@ def make_table(cases):
 
 def make_summary(main_cases, more_cases):
     """The sentence of README.md."""
-    return (
+    return textwrap.fill(
         f"Geometric means of gdn's time over that of the fastest other library: {mean_ratio(main_cases):.2f} in the "
-        f"{len(main_cases)} cases\nthat the kernels are tuned for, {mean_ratio(more_cases):.2f} in {len(more_cases)} "
-        "others."
-    )
+        f"{len(main_cases)} cases that the kernels are tuned for, {mean_ratio(more_cases):.2f} in {len(more_cases)} "
+        "others.", width=120)
 
 
 # The plot: a group of bars a case, of times over the floor on a logarithmic scale, so that cases of all sizes compare.
