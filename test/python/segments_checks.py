@@ -171,7 +171,7 @@ def test_no_length_chooses_a_kernel(dtype, states, length):
 
 
 def test_workspace():
-    """As docs/Runtime.md says: maps of 16 bits, two states of 32, and boundaries."""
+    """As docs/Segments.md says: maps of 16 bits, two states of 32, and boundaries."""
     choice = explain(8, 32768, segment_length=2048)
     entries = 16 * 8 * 128 * 128
     assert 0 <= choice.workspace_bytes - entries * (2 + 4 + 4) - 2 * 16 * 8 * 4 - 18 * 4 < 7 * 256

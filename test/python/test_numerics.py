@@ -1,6 +1,6 @@
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The figures of docs/Numerics.md."""
+"""The bounds of docs/Numerics.md."""
 
 import numpy as np
 import pytest
