@@ -61,7 +61,7 @@ void gdn::registerPasses() {
   tile::registerScheduleWorkItemsPass();
   tile::registerSplitRowsPass();
   tile::registerStackProductsPass();
-  tile::registerTurnTilesPass();
+  tile::registerTransposeTilesPass();
   registerUnrollChunksPass();
   tile::registerVectorizePass();
   tile::registerVerifyTileFormPass();

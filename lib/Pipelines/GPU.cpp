@@ -32,7 +32,7 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
     programs.addPass(tile::createExpandF64MathPass());
     // products of a tensor core's rows
     programs.addPass(tile::createExpandMatrixVectorPass());
-    programs.addPass(tile::createTurnTilesPass());
+    programs.addPass(tile::createTransposeTilesPass());
     programs.addPass(tile::createStackProductsPass());
     // tiles of a fragment's rows
     programs.addPass(tile::createSplitRowsPass());

@@ -26,34 +26,36 @@ static int64_t countLines(PrefetchOp op, size_t axis, int64_t elements) {
 }
 
 /// Asks for the cache line of line `line` (index) of the tile. Its rows run
-/// along the last dimension or, if `isTurned` is there and true, along the
+/// along the last dimension or, if `isTransposed` is there and true, along the
 /// other one; a row has several lines.
 static void createPrefetch(ImplicitLocOpBuilder &b, PrefetchOp op,
                            const Array &array, ValueRange offsets, Value line,
-                           Value isTurned, int64_t elements) {
+                           Value isTransposed, int64_t elements) {
   Type element = cast<MemRefType>(op.getArray().getType()).getElementType();
   size_t last = array.strides.size() - 1;
   ArrayRef<int64_t> axes = op.getAxes();
   size_t axis = axes[0] == static_cast<int64_t>(last) ? 0 : 1;
   int64_t along = axes[1 - axis];
-  auto choose = [&](Value ifTurned, Value otherwise) -> Value {
-    return isTurned ? arith::SelectOp::create(b, isTurned, ifTurned, otherwise)
-                    : otherwise;
+  auto choose = [&](Value ifTransposed, Value otherwise) -> Value {
+    return isTransposed ? arith::SelectOp::create(b, isTransposed, ifTransposed,
+                                                  otherwise)
+                        : otherwise;
   };
   auto linesOfRow = [&]() -> Value {
     Value lines = createIndex(b, countLines(op, axis, elements));
-    return isTurned ? choose(createIndex(b, countLines(op, 1 - axis, elements)),
-                             lines)
-                    : lines;
+    return isTransposed
+               ? choose(createIndex(b, countLines(op, 1 - axis, elements)),
+                        lines)
+               : lines;
   };
   Value row = arith::DivUIOp::create(b, line, linesOfRow());
   SmallVector<Value> place(offsets);
-  if (!isTurned)
+  if (!isTransposed)
     place[along] = arith::AddIOp::create(b, place[along], row);
   Value column =
       arith::MulIOp::create(b, arith::RemUIOp::create(b, line, linesOfRow()),
                             createIndex(b, elements));
-  if (isTurned)
+  if (isTransposed)
     place[along] = arith::AddIOp::create(b, place[along], choose(column, row));
   place[last] = arith::AddIOp::create(b, place[last], choose(row, column));
   auto level = NVVM::PrefetchCacheLevelAttr::get(b.getContext(),
@@ -67,8 +69,8 @@ static void createPrefetch(ImplicitLocOpBuilder &b, PrefetchOp op,
 
 /// Whether the tile's rows run along another dimension than the array's last,
 /// which an array of any strides alone may have; null for others.
-static Value createIsTurned(ImplicitLocOpBuilder &b, PrefetchOp op,
-                            const Array &array) {
+static Value createIsTransposed(ImplicitLocOpBuilder &b, PrefetchOp op,
+                                const Array &array) {
   auto type = cast<MemRefType>(op.getArray().getType());
   if (!hasAnyStrides(type))
     return {};
@@ -91,7 +93,7 @@ struct LowerPrefetch : ArrayPattern<PrefetchOp> {
     auto type = cast<MemRefType>(op.getArray().getType());
     int64_t elements =
         getArch(op).cacheLineBytes * 8 / type.getElementTypeBitWidth();
-    Value isTurned = createIsTurned(b, op, array);
+    Value isTransposed = createIsTransposed(b, op, array);
     size_t axis = op.getAxes()[0] == type.getRank() - 1 ? 0 : 1;
     auto countAll = [&](size_t axis) {
       return countLines(op, axis, elements) * op.getSizes()[1 - axis];
@@ -99,15 +101,15 @@ struct LowerPrefetch : ArrayPattern<PrefetchOp> {
     Value lane = arith::IndexCastUIOp::create(
         b, b.getIndexType(), createLane(b, createThreadHere(b)));
     Value lines = createIndex(b, countAll(axis));
-    if (isTurned && countAll(axis) != countAll(1 - axis))
+    if (isTransposed && countAll(axis) != countAll(1 - axis))
       lines = arith::SelectOp::create(
-          b, isTurned, createIndex(b, countAll(1 - axis)), lines);
+          b, isTransposed, createIndex(b, countAll(1 - axis)), lines);
     auto loop = scf::ForOp::create(b, lane, lines,
                                    createIndex(b, format::kWarpThreads));
     keepLoop(loop);
     auto body = ImplicitLocOpBuilder::atBlockBegin(b.getLoc(), loop.getBody());
     createPrefetch(body, op, array, adaptor.getOffsets(),
-                   loop.getInductionVar(), isTurned, elements);
+                   loop.getInductionVar(), isTransposed, elements);
     rewriter.eraseOp(op);
     return success();
   }

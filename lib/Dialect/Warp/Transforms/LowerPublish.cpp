@@ -25,21 +25,21 @@ using namespace mlir;
 using namespace mlir::gdn::warp;
 
 /// Stores the fragments below each other, or side by side where they are
-/// turned.
+/// transposed.
 static void storeFragments(OpBuilder &b, PublishOp publish, Value view) {
   Location loc = publish.getLoc();
   auto type = cast<ViewType>(view.getType());
-  bool isTurned = publish.getTranspose();
-  int64_t all = isTurned ? type.getColumns() : type.getRows();
+  bool isTransposed = publish.getTranspose();
+  int64_t all = isTransposed ? type.getColumns() : type.getRows();
   int64_t first = 0;
   for (auto [number, fragment] : llvm::enumerate(publish.getFragments())) {
     bool isLast = number + 1 == publish.getFragments().size();
     DenseI64ArrayAttr rows = isLast ? publish.getRowsAttr() : nullptr;
     int64_t count = isLast ? all - first : format::kWgmmaRows;
     SmallVector<int64_t> shape{count, type.getColumns()};
-    if (isTurned)
+    if (isTransposed)
       shape = {type.getRows(), count};
-    int64_t byte = isTurned ? first * type.getElementBytes() : 0;
+    int64_t byte = isTransposed ? first * type.getElementBytes() : 0;
     Value place = view;
     if (count != all)
       place = SliceOp::create(
@@ -47,8 +47,8 @@ static void storeFragments(OpBuilder &b, PublishOp publish, Value view) {
           ViewType::get(b.getContext(), shape, type.getElementType(),
                         type.getSwizzle(), type.getStride(),
                         type.getColumn() + byte % format::kPanelBytes),
-          view, isTurned ? 0 : first, isTurned ? first : 0);
-    FragmentStoreOp::create(b, loc, fragment, place, isTurned, rows,
+          view, isTransposed ? 0 : first, isTransposed ? first : 0);
+    FragmentStoreOp::create(b, loc, fragment, place, isTransposed, rows,
                             /*guarded=*/false);
     first += count;
   }

@@ -65,7 +65,7 @@ struct PackProduct : OpRewritePattern<linalg::ContractOp> {
       rewriter.setInsertionPointAfterValue(input);
       if (isNarrow(input.getType()))
         input = widen(rewriter, product.getLoc(), input);
-      if (isTurned(map, maps.back())) {
+      if (isTransposed(map, maps.back())) {
         input = transpose(rewriter, product.getLoc(), input, {1, 0});
         map = AffineMap::get(map.getNumDims(), 0,
                              {map.getResult(1), map.getResult(0)},
@@ -86,7 +86,7 @@ private:
   /// True for the operand that holds the result's innermost dimension, but not
   /// as its own innermost one. A vector from a matrix and a vector is a dot
   /// product a row, which wants no transpose.
-  static bool isTurned(AffineMap map, AffineMap result) {
+  static bool isTransposed(AffineMap map, AffineMap result) {
     return result.getNumResults() == 2 && map.getNumResults() == 2 &&
            map.getResult(0) == result.getResult(1);
   }
@@ -109,16 +109,16 @@ struct WidenTranspose : OpRewritePattern<linalg::TransposeOp> {
     bool moves = rounding && input.hasOneUse() &&
                  getElementTypeOrSelf(rounding.getIn().getType()).isF32();
     Value wide = moves ? rounding.getIn() : widen(rewriter, loc, input);
-    Value turned = transpose(rewriter, loc, wide, op.getPermutation());
+    Value transposed = transpose(rewriter, loc, wide, op.getPermutation());
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     // Whoever widens the result again takes the wide tile itself, unless the
     // rounding was moved behind it.
     for (Operation *user :
          llvm::make_early_inc_range(op->getResult(0).getUsers()))
       if (auto widening = dyn_cast<arith::ExtFOp>(user);
-          widening && !moves && widening.getType() == turned.getType())
-        rewriter.replaceOp(widening, turned);
-    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, type, turned);
+          widening && !moves && widening.getType() == transposed.getType())
+        rewriter.replaceOp(widening, transposed);
+    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, type, transposed);
     return success();
   }
 };

@@ -90,10 +90,10 @@ void RowSplitter::visit(linalg::ContractOp product) {
   SmallVector<AffineMap> maps = product.getIndexingMapsArray();
   if (!isTall(result) || maps[0].getNumResults() != 2)
     return;
-  bool isTurned = maps[0].getResult(0) != maps[2].getResult(0);
+  bool isTransposed = maps[0].getResult(0) != maps[2].getResult(0);
   Value init = product.getDpsInits()[0];
   Pieces lefts, inits = getPieces(init), made;
-  if (isTurned) {
+  if (isTransposed) {
     int64_t depth = getTile(left).getDimSize(0);
     for (Range range : getRanges(getTile(result).getDimSize(0)))
       lefts.push_back(slice(left, {0, range.first}, {depth, range.rows},

@@ -254,7 +254,7 @@ static void stackIn(Block &block, int64_t maxRows) {
       (joins ? alike : rest).push_back(product);
     }
     // Nothing fills up with tiles of no rows. Made tiles are stacked along the
-    // columns of registers, in which a turned one has the result's rows.
+    // columns of registers, in which a transposed one has the result's rows.
     bool isStacked = isLoaded(alike[0].getDpsInputs()[0])
                          ? getRowDim(alike[0]) == 0
                          : getRowDim(alike[0]) == 1 &&

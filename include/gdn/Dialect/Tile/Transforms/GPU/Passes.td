@@ -11,7 +11,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def TurnTilesPass : Pass<"gdn-tile-turn-tiles", "::mlir::gdn::tile::ProgramOp"> {
+def TransposeTilesPass : Pass<"gdn-tile-transpose-tiles", "::mlir::gdn::tile::ProgramOp"> {
   let summary = "Tiles whose columns fill fragments are computed as their transposes";
   let description = [{
     A fragment has 64 rows, a chunk 32: half of a warpgroup would hold a tile of
@@ -19,8 +19,8 @@ def TurnTilesPass : Pass<"gdn-tile-turn-tiles", "::mlir::gdn::tile::ProgramOp"> 
     elementwise ops, scans and broadcasts make it for a product. The product reads
     the tile from shared memory, and takes it transposed as fast.
 
-    Values that elementwise ops, branches and loops connect are turned together.
-    They are turned if their columns are a multiple of `rows` and their rows
+    Values that elementwise ops, branches and loops connect are transposed together.
+    They are transposed if their columns are a multiple of `rows` and their rows
     fewer, if a product reads one of them, and if nothing else takes them but
     reductions and slices of a row. A value from elsewhere, such as a load, gets a
     `linalg.transpose`, which becomes a load in the other order. Numerics are

@@ -1,5 +1,5 @@
-// RUN: gdn-opt %s --split-input-file --pass-pipeline='builtin.module(gdn_tile.program(gdn-tile-turn-tiles),canonicalize,cse)' | FileCheck %s
-// RUN: not gdn-opt %s --split-input-file --pass-pipeline='builtin.module(gdn_tile.program(gdn-tile-turn-tiles{rows=0}))' \
+// RUN: gdn-opt %s --split-input-file --pass-pipeline='builtin.module(gdn_tile.program(gdn-tile-transpose-tiles),canonicalize,cse)' | FileCheck %s
+// RUN: not gdn-opt %s --split-input-file --pass-pipeline='builtin.module(gdn_tile.program(gdn-tile-transpose-tiles{rows=0}))' \
 // RUN:   2>&1 | FileCheck %s --check-prefix=BOUND
 
 // BOUND: error: 'gdn_tile.program' op expected fragments of at least one row, got 0

@@ -1,4 +1,4 @@
-//===- TurnTiles.cpp - Tiles whose rows fill a fragment -------------------===//
+//===- TransposeTiles.cpp - Tiles whose rows fill a fragment --------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,7 +8,7 @@
 //
 // Products read shared memory, where a tile may lie either way. So work that
 // makes tiles for products may be done on the transposed tiles: this pass finds
-// the values that such work connects, and turns all of them or none.
+// the values that such work connects, and transposes all of them or none.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,23 +21,23 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 
-#define DEBUG_TYPE "gdn-tile-turn-tiles"
+#define DEBUG_TYPE "gdn-tile-transpose-tiles"
 
 namespace mlir::gdn::tile {
-#define GEN_PASS_DEF_TURNTILESPASS
+#define GEN_PASS_DEF_TRANSPOSETILESPASS
 #include "gdn/Dialect/Tile/Transforms/GPU/Passes.h.inc"
 } // namespace mlir::gdn::tile
 
 using namespace mlir;
 using namespace mlir::gdn::tile;
 
-static RankedTensorType turn(RankedTensorType tile) {
+static RankedTensorType transposeType(RankedTensorType tile) {
   return tile.clone({tile.getDimSize(1), tile.getDimSize(0)});
 }
 
 /// Whether `op` makes each element of its tile of the same elements of tiles,
-/// or of lines of them: such an op works on turned tiles as well.
-static bool isTurnable(Operation *op) {
+/// or of lines of them: such an op works on transposed tiles as well.
+static bool isTransposable(Operation *op) {
   return op->getNumResults() == 1 &&
          (op->hasTrait<OpTrait::Elementwise>() ||
           isa<ScanOp, RebaseOp, linalg::BroadcastOp, tensor::SplatOp>(op));
@@ -60,9 +60,9 @@ static bool isRow(tensor::ExtractSliceOp slice) {
 }
 
 namespace {
-class TileTurner {
+class TileTransposer {
 public:
-  TileTurner(ProgramOp program, int64_t rows)
+  TileTransposer(ProgramOp program, int64_t rows)
       : program(program), rows(rows), b(program.getContext()) {}
 
   void run();
@@ -80,11 +80,11 @@ private:
   void collect(Operation *op);
   void checkUse(OpOperand &use);
   void chooseClasses();
-  bool isTurned(Value value) const { return turned.contains(value); }
+  bool isTransposed(Value value) const { return transposed.contains(value); }
 
-  Value getTurned(OpOperand &use);
+  Value getTransposed(OpOperand &use);
   void setType(Value value) {
-    value.setType(turn(cast<RankedTensorType>(value.getType())));
+    value.setType(transposeType(cast<RankedTensorType>(value.getType())));
   }
   void rewrite(Operation *op);
 
@@ -95,16 +95,16 @@ private:
   llvm::EquivalenceClasses<Value> classes;
   SmallVector<Value> members;
   DenseSet<Value> known;
-  /// Members that cannot be turned, and those that a product reads.
-  DenseSet<Value> fixed, multiplied, turned;
-  /// Values from outside, turned in a block for a step.
+  /// Members that cannot be transposed, and those that a product reads.
+  DenseSet<Value> fixed, multiplied, transposed;
+  /// Values from outside, transposed in a block for a step.
   DenseMap<std::tuple<Value, Block *, Attribute>, Value> outside;
 };
 } // namespace
 
 /// Has `member` lie as `other`, one that it is made of. What is not made by
 /// such work has to be read from shared memory.
-void TileTurner::connect(Value member, Value other) {
+void TileTransposer::connect(Value member, Value other) {
   if (!isCandidate(other) || isMadeAnywhere(other))
     return;
   if (known.contains(other))
@@ -113,22 +113,22 @@ void TileTurner::connect(Value member, Value other) {
     fixed.insert(member);
 }
 
-void TileTurner::connectValues(ValueRange some, ValueRange others) {
+void TileTransposer::connectValues(ValueRange some, ValueRange others) {
   for (auto [one, other] : llvm::zip(some, others))
     if (known.contains(one))
       connect(one, other);
 }
 
-/// Notes which values `op` makes that could be turned, and what they have to
-/// lie as.
-void TileTurner::collect(Operation *op) {
+/// Notes which values `op` makes that could be transposed, and what they have
+/// to lie as.
+void TileTransposer::collect(Operation *op) {
   auto add = [&](Value value) {
     if (!isCandidate(value))
       return;
     classes.insert(value);
     members.push_back(value);
   };
-  if (isTurnable(op)) {
+  if (isTransposable(op)) {
     add(op->getResult(0));
     return;
   }
@@ -140,7 +140,7 @@ void TileTurner::collect(Operation *op) {
   }
 }
 
-void TileTurner::checkUse(OpOperand &use) {
+void TileTransposer::checkUse(OpOperand &use) {
   Operation *user = use.getOwner();
   Value value = use.get();
   auto product = dyn_cast<linalg::ContractOp>(user);
@@ -148,7 +148,7 @@ void TileTurner::checkUse(OpOperand &use) {
     multiplied.insert(value);
     return;
   }
-  if (isTurnable(user) || isa<scf::YieldOp, scf::ForOp>(user))
+  if (isTransposable(user) || isa<scf::YieldOp, scf::ForOp>(user))
     return;
   auto slice = dyn_cast<tensor::ExtractSliceOp>(user);
   auto reduce = dyn_cast<linalg::ReduceOp>(user);
@@ -158,14 +158,14 @@ void TileTurner::checkUse(OpOperand &use) {
   fixed.insert(value);
 }
 
-/// Turns the classes of which nothing has to stay as it is, and that are made
-/// for products. What is not computed here may be read either way.
-void TileTurner::chooseClasses() {
+/// Transposes the classes of which nothing has to stay as it is, and that are
+/// made for products. What is not computed here may be read either way.
+void TileTransposer::chooseClasses() {
   program.walk([&](Operation *op) { collect(op); });
   known.insert(members.begin(), members.end());
   for (Value value : members) {
     Operation *op = value.getDefiningOp();
-    if (op && isTurnable(op))
+    if (op && isTransposable(op))
       for (Value operand : op->getOperands())
         connect(value, operand);
     for (OpOperand &use : value.getUses())
@@ -190,12 +190,12 @@ void TileTurner::chooseClasses() {
   for (Value value : members) {
     Value leader = classes.getLeaderValue(value);
     if (readClasses.contains(leader) && !fixedClasses.contains(leader))
-      turned.insert(value);
+      transposed.insert(value);
   }
 }
 
-/// The operand `use` of an op on turned tiles, turned.
-Value TileTurner::getTurned(OpOperand &use) {
+/// The operand `use` of an op on transposed tiles, transposed.
+Value TileTransposer::getTransposed(OpOperand &use) {
   Value value = use.get();
   auto tile = cast<RankedTensorType>(value.getType());
   Operation *user = use.getOwner();
@@ -207,9 +207,11 @@ Value TileTurner::getTurned(OpOperand &use) {
     if (auto constant = value.getDefiningOp<arith::ConstantOp>())
       return arith::ConstantOp::create(
           b, value.getLoc(),
-          cast<SplatElementsAttr>(constant.getValue()).resizeSplat(turn(tile)));
-    auto empty = tensor::EmptyOp::create(
-        b, value.getLoc(), turn(tile).getShape(), tile.getElementType());
+          cast<SplatElementsAttr>(constant.getValue())
+              .resizeSplat(transposeType(tile)));
+    auto empty = tensor::EmptyOp::create(b, value.getLoc(),
+                                         transposeType(tile).getShape(),
+                                         tile.getElementType());
     empty->setDiscardableAttrs(labels);
     return empty;
   }
@@ -217,7 +219,7 @@ Value TileTurner::getTurned(OpOperand &use) {
   if (made)
     return made;
   Value empty = tensor::EmptyOp::create(
-      b, value.getLoc(), turn(tile).getShape(), tile.getElementType());
+      b, value.getLoc(), transposeType(tile).getShape(), tile.getElementType());
   auto transpose = linalg::TransposeOp::create(b, value.getLoc(), value, empty,
                                                ArrayRef<int64_t>{1, 0});
   for (Operation *op : {empty.getDefiningOp(), transpose.getOperation()})
@@ -225,12 +227,12 @@ Value TileTurner::getTurned(OpOperand &use) {
   return made = transpose->getResult(0);
 }
 
-/// Makes `op` one of turned tiles, where it makes or takes such.
-void TileTurner::rewrite(Operation *op) {
+/// Makes `op` one of transposed tiles, where it makes or takes such.
+void TileTransposer::rewrite(Operation *op) {
   if (auto product = dyn_cast<linalg::ContractOp>(op)) {
     SmallVector<AffineMap> maps = product.getIndexingMapsArray();
     for (int64_t number : {0, 1})
-      if (isTurned(product.getDpsInputs()[number])) {
+      if (isTransposed(product.getDpsInputs()[number])) {
         AffineMap map = maps[number];
         maps[number] = AffineMap::get(map.getNumDims(), 0,
                                       {map.getResult(1), map.getResult(0)},
@@ -240,7 +242,7 @@ void TileTurner::rewrite(Operation *op) {
     return;
   }
   if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op);
-      slice && isTurned(slice.getSource())) {
+      slice && isTransposed(slice.getSource())) {
     auto swapped = [](ArrayRef<int64_t> pair) {
       return SmallVector<int64_t>{pair[1], pair[0]};
     };
@@ -249,11 +251,11 @@ void TileTurner::rewrite(Operation *op) {
     return;
   }
   if (auto reduce = dyn_cast<linalg::ReduceOp>(op);
-      reduce && isTurned(reduce.getInputs().front())) {
+      reduce && isTransposed(reduce.getInputs().front())) {
     reduce.setDimensions({1 - reduce.getDimensions()[0]});
     return;
   }
-  if (!isTurnable(op) || !isTurned(op->getResult(0)))
+  if (!isTransposable(op) || !isTransposed(op->getResult(0)))
     return;
   if (auto scan = dyn_cast<ScanOp>(op))
     scan.setAxis(1 - scan.getAxis());
@@ -262,13 +264,13 @@ void TileTurner::rewrite(Operation *op) {
   else if (auto broadcast = dyn_cast<linalg::BroadcastOp>(op))
     broadcast.setDimensions({1 - broadcast.getDimensions()[0]});
   for (OpOperand &operand : op->getOpOperands())
-    if (isCandidate(operand.get()) && !isTurned(operand.get()))
-      operand.set(getTurned(operand));
+    if (isCandidate(operand.get()) && !isTransposed(operand.get()))
+      operand.set(getTransposed(operand));
 }
 
-void TileTurner::run() {
+void TileTransposer::run() {
   chooseClasses();
-  if (turned.empty())
+  if (transposed.empty())
     return;
   SmallVector<Operation *> ops;
   program.walk<WalkOrder::PreOrder>([&](Operation *op) { ops.push_back(op); });
@@ -283,18 +285,19 @@ void TileTurner::run() {
     for (auto [number, result] : llvm::enumerate(owner->getResults())) {
       OpOperand &operand =
           loop ? loop.getInitsMutable()[number] : op->getOpOperand(number);
-      if (isTurned(result) && !isTurned(operand.get()))
-        operand.set(getTurned(operand));
+      if (isTransposed(result) && !isTransposed(operand.get()))
+        operand.set(getTransposed(operand));
     }
   }
   for (Value value : members)
-    if (isTurned(value))
+    if (isTransposed(value))
       setType(value);
 }
 
 namespace {
-struct TurnTiles : gdn::tile::impl::TurnTilesPassBase<TurnTiles> {
-  using TurnTilesPassBase::TurnTilesPassBase;
+struct TransposeTiles
+    : gdn::tile::impl::TransposeTilesPassBase<TransposeTiles> {
+  using TransposeTilesPassBase::TransposeTilesPassBase;
 
   void runOnOperation() override {
     if (rows < 1) {
@@ -302,7 +305,7 @@ struct TurnTiles : gdn::tile::impl::TurnTilesPassBase<TurnTiles> {
           << rows.getValue();
       return signalPassFailure();
     }
-    TileTurner(getOperation(), rows).run();
+    TileTransposer(getOperation(), rows).run();
   }
 };
 } // namespace
