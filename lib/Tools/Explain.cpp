@@ -37,7 +37,7 @@ public:
     layer.op = op->getName().getStringRef().str();
   }
 
-  llvm::Expected<KernelChoice> read();
+  llvm::Expected<LayerChoice> read();
 
 private:
   llvm::Error set(llvm::StringRef name, int64_t size, llvm::StringRef source);
@@ -48,7 +48,7 @@ private:
 
   DeltaRuleOpInterface op;
   const CompileOptions &options;
-  KernelChoice layer;
+  LayerChoice layer;
 };
 } // namespace
 
@@ -181,7 +181,7 @@ void LayerReader::describe() {
     problem.stateInterval = interval.getInt();
 }
 
-llvm::Expected<KernelChoice> LayerReader::read() {
+llvm::Expected<LayerChoice> LayerReader::read() {
   if (!isa<ChunkGatedDeltaRuleOp, FusedStageOp, StatePassStageOp>(op) &&
       !isRecurrent(op))
     return fail("expected forward layers to explain, got {0} in @{1}", layer.op,
@@ -199,7 +199,7 @@ llvm::Expected<KernelChoice> LayerReader::read() {
 // What it costs
 //===----------------------------------------------------------------------===//
 
-static void chooseForGPU(KernelChoice &layer, const CompileOptions &options) {
+static void chooseForGPU(LayerChoice &layer, const CompileOptions &options) {
   layer.choice =
       cost::choose(layer.problem, *cost::findChip(support::gpuTarget),
                    cost::findSchedule(options.schedule));
@@ -218,7 +218,7 @@ static cost::CoreOperand operandOf(DeltaRuleOpInterface op,
   return cost::CoreOperand::F32;
 }
 
-static void chooseForCPU(KernelChoice &layer, DeltaRuleOpInterface op,
+static void chooseForCPU(LayerChoice &layer, DeltaRuleOpInterface op,
                          const CompileOptions &options) {
   cost::CoreLevel level =
       cpu::hasBF16Dot(options.target)             ? cost::CoreLevel::V4BF16
@@ -254,7 +254,7 @@ static void chooseForCPU(KernelChoice &layer, DeltaRuleOpInterface op,
 /// Notes the templates that the program of each layer may have. A layer is one
 /// launch, in the order of the file.
 static void considerTemplates(ModuleOp module, const CompileOptions &options,
-                              std::vector<KernelChoice> &layers) {
+                              std::vector<LayerChoice> &layers) {
   FailureOr<ScheduleTemplates> templates =
       ScheduleTemplates::load(module.getContext(), options.scheduleFile,
                               [&] { return module.emitError(); });
@@ -283,12 +283,12 @@ static void considerTemplates(ModuleOp module, const CompileOptions &options,
   }
 }
 
-llvm::Expected<std::vector<KernelChoice>>
+llvm::Expected<std::vector<LayerChoice>>
 tools::explain(ModuleOp module, const CompileOptions &options) {
-  std::vector<KernelChoice> layers;
+  std::vector<LayerChoice> layers;
   llvm::Error error = llvm::Error::success();
   module.walk([&](DeltaRuleOpInterface op) {
-    llvm::Expected<KernelChoice> layer = LayerReader(op, options).read();
+    llvm::Expected<LayerChoice> layer = LayerReader(op, options).read();
     if (!layer) {
       error = llvm::joinErrors(std::move(error), layer.takeError());
       return WalkResult::interrupt();

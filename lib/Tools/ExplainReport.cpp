@@ -32,7 +32,7 @@ static std::string approximate(double value) {
   return text;
 }
 
-static std::string describeSizes(const KernelChoice &layer) {
+static std::string describeSizes(const LayerChoice &layer) {
   std::string text;
   for (llvm::StringRef name : {"B", "T", "N", "Hq", "H", "K", "V"})
     text += llvm::formatv("{0}{1} = {2}", text.empty() ? "" : ", ", name,
@@ -42,7 +42,7 @@ static std::string describeSizes(const KernelChoice &layer) {
 
 using Rows = llvm::SmallVector<std::pair<std::string, std::string>>;
 
-static void addCommonRows(const KernelChoice &layer, Rows &rows) {
+static void addCommonRows(const LayerChoice &layer, Rows &rows) {
   rows.emplace_back("chunk", layer.chunkSize == 1
                                  ? "token by token"
                                  : std::to_string(layer.chunkSize) + " tokens");
@@ -50,7 +50,7 @@ static void addCommonRows(const KernelChoice &layer, Rows &rows) {
   rows.emplace_back("bytes", approximate(layer.choice.bytes));
 }
 
-static void addGPURows(const KernelChoice &layer, const CompileOptions &options,
+static void addGPURows(const LayerChoice &layer, const CompileOptions &options,
                        Rows &rows) {
   const cost::Choice &choice = layer.choice;
   const cost::Estimate &chosen = choice.chosen();
@@ -94,7 +94,7 @@ static void addGPURows(const KernelChoice &layer, const CompileOptions &options,
     rows.emplace_back("not " + name, reason);
 }
 
-static void addCPURows(const KernelChoice &layer, const CompileOptions &options,
+static void addCPURows(const LayerChoice &layer, const CompileOptions &options,
                        Rows &rows) {
   rows.emplace_back("schedule",
                     llvm::formatv("{0} items (sequence x value head) on {1}",
@@ -105,10 +105,10 @@ static void addCPURows(const KernelChoice &layer, const CompileOptions &options,
                                      " on one core, shared out over cores");
 }
 
-void tools::printText(llvm::ArrayRef<KernelChoice> layers,
+void tools::printText(llvm::ArrayRef<LayerChoice> layers,
                       const CompileOptions &options, llvm::raw_ostream &os) {
   bool onGPU = options.device == Device::GPU;
-  for (const KernelChoice &layer : layers) {
+  for (const LayerChoice &layer : layers) {
     os << "@" << layer.function << ": " << layer.op << " on "
        << (onGPU ? support::gpuTarget : support::cpuTarget) << "\n";
     Rows rows = {{"sizes", describeSizes(layer)}};
@@ -133,7 +133,7 @@ static llvm::json::Object describeEstimate(const cost::Choice &choice,
   return entry;
 }
 
-static llvm::json::Object describeLayer(const KernelChoice &layer, bool onGPU,
+static llvm::json::Object describeLayer(const LayerChoice &layer, bool onGPU,
                                         const CompileOptions &options) {
   const cost::Choice &choice = layer.choice;
   llvm::json::Object sizes;
@@ -166,12 +166,12 @@ static llvm::json::Object describeLayer(const KernelChoice &layer, bool onGPU,
   return entry;
 }
 
-void tools::printJson(llvm::ArrayRef<KernelChoice> layers,
+void tools::printJson(llvm::ArrayRef<LayerChoice> layers,
                       const CompileOptions &options, llvm::StringRef file,
                       llvm::raw_ostream &os) {
   bool onGPU = options.device == Device::GPU;
   llvm::json::Array entries;
-  for (const KernelChoice &layer : layers)
+  for (const LayerChoice &layer : layers)
     entries.push_back(describeLayer(layer, onGPU, options));
   llvm::json::Object object{
       {"file", file},

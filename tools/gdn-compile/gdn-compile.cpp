@@ -175,7 +175,7 @@ static llvm::Expected<CompileOptions> readOptions(const Flags &flags,
 /// Writes what the layers would run.
 static llvm::Error writeExplanation(const Flags &flags, ModuleOp module,
                                     const CompileOptions &options) {
-  llvm::Expected<std::vector<KernelChoice>> layers = explain(module, options);
+  llvm::Expected<std::vector<LayerChoice>> layers = explain(module, options);
   if (!layers)
     return layers.takeError();
   std::string text;

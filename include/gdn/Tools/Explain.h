@@ -15,7 +15,7 @@
 namespace mlir::gdn::tools {
 
 /// A layer of a file: one launch.
-struct KernelChoice {
+struct LayerChoice {
   std::string function;
   /// The op's name.
   std::string op;
@@ -38,14 +38,14 @@ struct KernelChoice {
 /// in the order of the file. Fails where a size is missing, where there is no
 /// such layer, and, for a GPU, where the module cannot be compiled (with
 /// diagnostics).
-llvm::Expected<std::vector<KernelChoice>>
-explain(ModuleOp module, const CompileOptions &options);
+llvm::Expected<std::vector<LayerChoice>> explain(ModuleOp module,
+                                                 const CompileOptions &options);
 
 /// A table for each layer.
-void printText(llvm::ArrayRef<KernelChoice> layers,
+void printText(llvm::ArrayRef<LayerChoice> layers,
                const CompileOptions &options, llvm::raw_ostream &os);
 /// One JSON object.
-void printJson(llvm::ArrayRef<KernelChoice> layers,
+void printJson(llvm::ArrayRef<LayerChoice> layers,
                const CompileOptions &options, llvm::StringRef file,
                llvm::raw_ostream &os);
 
