@@ -28,7 +28,7 @@ using namespace mlir::gdn::warp;
 namespace {
 /// Slot and phase of an iteration: the number of times that the slot was used
 /// before.
-struct Turn {
+struct SlotUse {
   Value slot, parity;
 };
 
@@ -42,7 +42,7 @@ public:
   LogicalResult run(SmallVectorImpl<PreparedBarrier> &barriers);
 
 private:
-  Turn getTurn(OpBuilder &b, Location loc, Value iteration, bool fills);
+  SlotUse getSlotUse(OpBuilder &b, Location loc, Value iteration, bool fills);
   void lower(SlotDirection direction, Visit &visit);
   void lowerLoads(Visit &visit, Value number);
   void lowerSlot(OpBuilder &b, SlotOp slot, Value number);
@@ -62,15 +62,15 @@ private:
 };
 } // namespace
 
-Turn ChannelLowering::getTurn(OpBuilder &b, Location loc, Value iteration,
-                              bool fills) {
+SlotUse ChannelLowering::getSlotUse(OpBuilder &b, Location loc, Value iteration,
+                                    bool fills) {
   Type i32 = b.getI32Type();
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIntOp::create(b, loc, i32, value);
   };
   iteration = arith::IndexCastOp::create(b, loc, i32, iteration);
-  Turn turn;
-  turn.slot = arith::IndexCastOp::create(
+  SlotUse use;
+  use.slot = arith::IndexCastOp::create(
       b, loc, b.getIndexType(),
       arith::RemUIOp::create(b, loc, iteration, constant(channel.getDepth())));
   Value round =
@@ -79,8 +79,8 @@ Turn ChannelLowering::getTurn(OpBuilder &b, Location loc, Value iteration,
   // as over.
   if (fills)
     round = arith::AddIOp::create(b, loc, round, constant(1));
-  turn.parity = arith::AndIOp::create(b, loc, round, constant(1));
-  return turn;
+  use.parity = arith::AndIOp::create(b, loc, round, constant(1));
+  return use;
 }
 
 Value ChannelLowering::getOwner(OpBuilder &b, Location loc, Value iteration) {
@@ -163,11 +163,11 @@ void ChannelLowering::lower(SlotDirection direction, Visit &visit) {
   Location loc = visit.first->getLoc();
   OpBuilder b(visit.first);
   Value iteration = visit.slots.front().getIteration();
-  Turn turn = getTurn(b, loc, iteration, fills);
-  Value number = turn.slot;
+  SlotUse use = getSlotUse(b, loc, iteration, fills);
+  Value number = use.slot;
   if (visit.opens)
-    BarrierWaitOp::create(b, loc, getBarrier(b, loc, number, fills),
-                          turn.parity, /*cluster=*/false);
+    BarrierWaitOp::create(b, loc, getBarrier(b, loc, number, fills), use.parity,
+                          /*cluster=*/false);
   // Takers of all CTAs arrive at the empty barrier of the one that fills.
   bool isLocal = fills || visit.first->getParentOfType<RoleOp>()->hasAttr(
                               WarpDialect::getAlternateCtasAttrName());
@@ -250,12 +250,12 @@ void ChannelLowering::arrive(OpBuilder &b, Location loc, bool byLane,
 void ChannelLowering::lower(ReleaseUnusedOp release) {
   OpBuilder b(release);
   Location loc = release.getLoc();
-  Turn turn = getTurn(b, loc, release.getIteration(), /*fills=*/false);
-  BarrierWaitOp::create(b, loc, getBarrier(b, loc, turn.slot, /*empty=*/false),
-                        turn.parity, /*cluster=*/false);
+  SlotUse use = getSlotUse(b, loc, release.getIteration(), /*fills=*/false);
+  BarrierWaitOp::create(b, loc, getBarrier(b, loc, use.slot, /*empty=*/false),
+                        use.parity, /*cluster=*/false);
   arrive(b, loc, uses.lanesArrive, [&] {
     BarrierArriveOp::create(b, loc,
-                            getBarrier(b, loc, turn.slot, /*empty=*/true),
+                            getBarrier(b, loc, use.slot, /*empty=*/true),
                             /*rank=*/Value());
   });
   release.erase();
@@ -266,9 +266,9 @@ void ChannelLowering::lower(ReleaseUnusedOp release) {
 void ChannelLowering::lower(CopyToClusterOp share, int64_t fills) {
   OpBuilder b(share);
   Location loc = share.getLoc();
-  Turn turn = getTurn(b, loc, share.getIteration(), /*fills=*/false);
-  Value full = getBarrier(b, loc, turn.slot, /*empty=*/false);
-  BarrierWaitOp::create(b, loc, full, turn.parity, /*cluster=*/false);
+  SlotUse use = getSlotUse(b, loc, share.getIteration(), /*fills=*/false);
+  Value full = getBarrier(b, loc, use.slot, /*empty=*/false);
+  BarrierWaitOp::create(b, loc, full, use.parity, /*cluster=*/false);
   int64_t bytes = *channel.getSlotBytes();
   auto type = ViewType::get(bytes / static_cast<int64_t>(sizeof(float)),
                             b.getF32Type());
@@ -276,7 +276,7 @@ void ChannelLowering::lower(CopyToClusterOp share, int64_t fills) {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
   Value place = arith::AddIOp::create(
-      b, loc, arith::MulIOp::create(b, loc, turn.slot, constant(bytes)),
+      b, loc, arith::MulIOp::create(b, loc, use.slot, constant(bytes)),
       constant(*channel.getOffset()));
   Value view = ViewOp::create(b, loc, type, place);
   Value own = IdOp::create(b, loc, IdKind::ClusterRank);
