@@ -229,10 +229,11 @@ static void chooseForCPU(LayerChoice &layer, DeltaRuleOpInterface op,
   auto secondsOf = [&](int64_t tokens) {
     return isRecurrent(op)
                ? cost::recurrentSeconds(core, tokens, problem.keyChannels,
-                                        problem.valueChannels)
-               : cost::chunkedSeconds(core, tokens, problem.keyChannels,
-                                      problem.valueChannels,
-                                      problem.chunkTokens);
+                                        problem.valueChannels,
+                                        problem.gatesChannels)
+               : cost::chunkedSeconds(
+                     core, tokens, problem.keyChannels, problem.valueChannels,
+                     problem.chunkTokens, problem.gatesChannels);
   };
   double seconds = 0;
   int64_t count = layer.sizes["N"], tokens = layer.sizes["T"];

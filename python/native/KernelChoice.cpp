@@ -90,26 +90,19 @@ static constexpr int64_t kChunkTokens = gdn::manifest::CPUChunkTokens;
 /// milliseconds.
 static constexpr double kThreadSeconds = 5e-4;
 
-/// How much longer kernels with gates per channel take than others of float32:
-/// measured on one core of a Xeon, 64 to 2048 tokens, 64 and 128 channels.
-static double factorOf(const KernelSet &kernel) {
-  if (kernel.decay == Decay::Head)
-    return 1;
-  return kernel.algorithm == Algorithm::Chunk ? 1.5 : 1.2;
-}
-
 /// What all heads of the sequences take one thread.
 static double predictSeconds(const Problem &p, const KernelSet &kernel,
                              const Ranges &sequences) {
-  int64_t D = kernel.channels;
+  const int64_t D = kernel.channels;
+  const bool isWide = p.hasChannelGates();
   const cost::Core &core = cost::coreOf(kernel.isa, kernel.operand);
   double seconds = 0;
   for (const Range &range : sequences)
-    seconds +=
-        kernel.algorithm == Algorithm::Chunk
-            ? cost::chunkedSeconds(core, range.length(), D, D, kChunkTokens)
-            : cost::recurrentSeconds(core, range.length(), D, D);
-  return seconds * factorOf(kernel) * static_cast<double>(p.valueHeads());
+    seconds += kernel.algorithm == Algorithm::Chunk
+                   ? cost::chunkedSeconds(core, range.length(), D, D,
+                                          kChunkTokens, isWide)
+                   : cost::recurrentSeconds(core, range.length(), D, D, isWide);
+  return seconds * static_cast<double>(p.valueHeads());
 }
 
 /// Whether the channels of a head do not lie side by side.
@@ -170,9 +163,8 @@ KernelChoice gdn::cpu::chooseKernel(const Problem &p, const Ranges &sequences) {
 
 /// The call as the cost model counts its work.
 static cost::Problem countedOf(const Problem &p) {
-  auto bytesOf = [](const Array &array) {
-    return array.isPresent() ? sizeOf(array.element) : 0;
-  };
+  // That of an absent array has no bytes.
+  auto bytesOf = [](const Array &array) { return sizeOf(array.element); };
   cost::Problem problem;
   problem.sequences = p.sequences();
   problem.tokens = p.tokens();

@@ -267,11 +267,12 @@ struct Core {
 const Core &coreOf(CoreLevel level, CoreOperand operand);
 
 /// Seconds of a sequence and value head on a core, in chunks and token by
-/// token.
+/// token; `gatesChannels` says whether each key channel has a gate of its own.
 double chunkedSeconds(const Core &core, int64_t tokens, int64_t keyChannels,
-                      int64_t valueChannels, int64_t chunkTokens);
+                      int64_t valueChannels, int64_t chunkTokens,
+                      bool gatesChannels);
 double recurrentSeconds(const Core &core, int64_t tokens, int64_t keyChannels,
-                        int64_t valueChannels);
+                        int64_t valueChannels, bool gatesChannels);
 
 } // namespace gdn::cost
 

@@ -267,19 +267,6 @@ TEST(CostModelTest, NothingToDoTakesNoTime) {
   EXPECT_EQ(choice.utilisation(), 0);
 }
 
-TEST(CostModelTest, ACoreTakesChunksAndTokens) {
-  const Core &core = coreOf(CoreLevel::V4, CoreOperand::F32);
-  double item = chunkedSeconds(core, 0, 128, 128, 32);
-  EXPECT_DOUBLE_EQ(chunkedSeconds(core, 33, 128, 128, 32) - item,
-                   64 * 163840 / core.flopPerSecond);
-  EXPECT_DOUBLE_EQ(recurrentSeconds(core, 10, 64, 128) - item,
-                   10 * 64 * 128 / core.updatesPerSecond);
-  // Instructions for bf16 are no help to others.
-  EXPECT_EQ(&coreOf(CoreLevel::V4BF16, CoreOperand::F32), &core);
-  EXPECT_EQ(coreOf(CoreLevel::V4BF16, CoreOperand::BF16).level,
-            CoreLevel::V4BF16);
-}
-
 //===----------------------------------------------------------------------===//
 // The choice
 //===----------------------------------------------------------------------===//
