@@ -47,7 +47,7 @@ def _macro_rows(manifest: Manifest) -> dict[str, list[list[Any]]]:
             [re.sub("_(.)", lambda found: found[1].upper(), row["name"]), row["bits"]] for row in manifest["options"]
         ],
         "GATE_DOMAIN": [
-            [key, quote(f"'{row['name']}'"), row["cpu"] or "None", quote("takes" in row), quote(row["fact"]),
+            [key, quote(f"'{row['name']}'"), quote("takes" in row), quote(row["fact"]),
              quote(str(row["lower_bound"])) if "lower_bound" in row else "nullptr"]
             for key, row in manifest["gate_domains"].items()
         ],

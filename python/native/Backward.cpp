@@ -61,7 +61,7 @@ private:
 Worker::Worker(const Problem &problem, const KernelSet &kernels, Floats &dALog,
                Floats &dDtBias)
     : p(problem), wanted(*problem.gradients),
-      linear(p.gateForm().formula == GateFormula::Log && p.gate.isPresent()),
+      linear(p.gateForm().isLinear() && p.gate.isPresent()),
       D(kernels.channels), width(p.hasChannelGates() ? D : 1), dALog(dALog),
       dDtBias(dDtBias) {
   function = kernels.functions[linear];

@@ -242,15 +242,6 @@ void gdn::cpu::checkStateIndices(const Array &rows, int64_t first,
   fail("state_indices", "rows that differ", std::to_string(*twice) + " twice");
 }
 
-/// "'log' or 'linear'": the domains that a CPU knows a formula for.
-static std::string listGatesOfCPU() {
-  std::string text;
-  for (const GateDomain &domain : allGateDomains)
-    if (domain.formula != GateFormula::None)
-      text += (text.empty() ? "" : " or ") + std::string(domain.name);
-  return text;
-}
-
 static void checkOptions(const Problem &p) {
   if (!std::isfinite(p.scale))
     fail("scale", "a finite number",
@@ -258,9 +249,6 @@ static void checkOptions(const Problem &p) {
          : p.scale < 0       ? "-inf"
                              : "inf");
   const GateDomain &gate = p.gateForm();
-  if (p.isOnCPU() && gate.formula == GateFormula::None)
-    fail("gate_domain", listGatesOfCPU() + " on a CPU in this version",
-         gate.name, "NotImplementedError");
   bool raw = gate.hasParameters;
   const char *notRaw = "None unless the gate is raw (use_gate_in_kernel=True)";
   struct {

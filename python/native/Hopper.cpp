@@ -57,7 +57,7 @@ const GdnCallTable &gdn::hopper::allFunctions() {
 /// What Python calls arrays, facts and their values.
 static constexpr GdnFact words[] = {
 #define GDN_ARRAY(field, name, inBackward, operand, ofBackward) {operand, name},
-#define GDN_GATE_DOMAIN(key, name, formula, hasParameters, fact, bound)        \
+#define GDN_GATE_DOMAIN(key, name, hasParameters, fact, bound)                 \
   {"gate_domain=" fact, name},
 #define GDN_BETA_DOMAIN(key, name, sigmoid, fact) {"beta_domain=" fact, name},
 #define GDN_WORD(fact, word) {fact, word},

@@ -202,7 +202,7 @@ void gdn::cpu::loadGate(const Problem &p, const Range &range, int64_t head,
   Matrix given = tokensOf(p.gate, range, head);
   load(given, gate, range.length(), width);
   bool isRaw = p.gateForm().hasParameters;
-  if (!isRaw && p.gateForm().formula == GateFormula::Identity)
+  if (!isRaw && !p.gateForm().isLinear())
     return;
   RawGate raw(p, head);
   for (int64_t t = 0; t < given.rows; ++t)

@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 /// The numbers of the manifest (gdn/kernels.json), whose tables the build
 /// writes as macros: a file defines those that it wants and includes
@@ -93,25 +94,19 @@ struct Device {
   bool operator==(const Device &) const = default;
 };
 
-/// How a CPU makes the logarithm of the decay from a gate: not at all, as it
-/// is, or of a factor; or of a raw gate (RawGate).
-enum class GateFormula : uint8_t { None, Identity, Log, Softplus, Sigmoid };
-
 /// What there is to know of a gate's domain.
 struct GateDomain {
-  /// In the words of Python.
-  const char *name;
-  GateFormula formula;
   /// Whether it has parameters, A_log and dt_bias.
   bool hasParameters;
   /// Its name in functions, and the least logarithm that it makes, or null.
   const char *fact, *lowerBound;
+
+  /// Whether a gate is the decay itself, not its logarithm.
+  bool isLinear() const { return std::string_view(fact) == "linear"; }
 };
 
 /// What there is to know of beta's domain.
 struct BetaDomain {
-  /// A phrase.
-  const char *name;
   /// What the sigmoid of beta is multiplied by; 0 where beta is a value.
   int sigmoid;
   /// Its name in functions.
@@ -119,12 +114,12 @@ struct BetaDomain {
 };
 
 inline constexpr GateDomain allGateDomains[] = {
-#define GDN_GATE_DOMAIN(key, name, formula, hasParameters, fact, bound)        \
-  {name, GateFormula::formula, hasParameters, fact, bound},
+#define GDN_GATE_DOMAIN(key, name, hasParameters, fact, bound)                 \
+  {hasParameters, fact, bound},
 #include "Manifest.inc"
 };
 inline constexpr BetaDomain allBetaDomains[] = {
-#define GDN_BETA_DOMAIN(key, name, sigmoid, fact) {name, sigmoid, fact},
+#define GDN_BETA_DOMAIN(key, name, sigmoid, fact) {sigmoid, fact},
 #include "Manifest.inc"
 };
 

@@ -17,7 +17,7 @@ algorithm = ["Chunk"]
 hopper["channels"]["64"] = {"k": 64, "v": 64}
 del manifest["gate_domains"]["Bounded"]
 manifest["gate_domains"]["Mild"] = {
-    "name": "mild", "fact": "bounded", "cpu": None, "lower_bound": -1, "takes": ["A_log", "dt_bias"],
+    "name": "mild", "fact": "bounded", "lower_bound": -1, "takes": ["A_log", "dt_bias"],
     "attributes": ["gate_domain = #gdn.gate_domain<bounded>", "lower_bound = -1.0 : f64"],
 }  # fmt: skip
 row = {
