@@ -232,7 +232,9 @@ typedef GdnRuntimeStatus (*GdnAllocate)(void *user, int32_t device,
                                         void **memory);
 
 /// Prepares a planned call and launches it, with a workspace of `allocate` if
-/// it wants one.
+/// it wants one. A null `allocate` stands for the library's own memory: one
+/// piece for each device and stream, which one call at a time has. It grows,
+/// and nothing of it is given back, for CUDA graphs that were captured with it.
 GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnCallRun(const GdnCallPlan *plan,
                                                const GdnCall *call,
                                                GdnAllocate allocate, void *user,
@@ -240,7 +242,8 @@ GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnCallRun(const GdnCallPlan *plan,
 
 /// Writes what gdnCallPlan finds and predicts as JSON into `text`, which has
 /// room for `size` bytes, and ends it with 0; says in `needed` how many there
-/// are. `text` may be null.
+/// are. `text` may be null, and so may addresses of arrays that nobody has
+/// allocated.
 GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnCallDescribe(const GdnCallTable *table,
                                                     const GdnCall *call,
                                                     char *text, size_t size,

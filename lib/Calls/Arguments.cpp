@@ -189,6 +189,12 @@ View &Arguments::make(int32_t index, const Call &call) {
   return view;
 }
 
+void Arguments::inventAddresses() {
+  for (int32_t i = 0; i < count; ++i)
+    if (const GdnTensor *array = get(i); array && !array->data)
+      change(i).tensor.data = reinterpret_cast<void *>(GDN_WORKSPACE_ALIGNMENT);
+}
+
 int32_t Arguments::find(std::string_view name) const {
   for (int32_t i = 0; i < count; ++i)
     if (function.args[i].name == name)

@@ -53,6 +53,9 @@ public:
   /// One for an argument that the call has no array for, at no address: gates,
   /// beta, parameters, states, or an array of the value heads.
   View &make(int32_t index, const Call &call);
+  /// Gives arrays of which nobody knows where they lie some address. Nothing is
+  /// launched with it.
+  void inventAddresses();
   /// The number of the argument of that name; -1 for none.
   int32_t find(std::string_view name) const;
 

@@ -12,7 +12,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <new>
+#include <utility>
 
 using namespace gdn::calls;
 
@@ -40,6 +43,12 @@ static GdnRuntimeStatus choose(const GdnCallTable &table, const Call &call,
     return fail(GDN_ERROR_VERSION,
                 "expected a table of " + std::to_string(sizeof(GdnCallTable)) +
                     " bytes, got " + std::to_string(table.struct_size));
+  if (GdnRuntimeStatus status = readChip(call.get().device, chosen.chip))
+    return status;
+  if (!table.num_entries)
+    return fail(GDN_ERROR_UNSUPPORTED_DEVICE,
+                "expected " + call.say("a table of functions") + ", got " +
+                    call.say("an empty one"));
   if (call.isBackward())
     return chooseBackward(table, call, chosen);
   return call.savedTokens() ? chooseSavingForward(table, call, chosen)
@@ -169,10 +178,57 @@ GdnRuntimeStatus gdnCallLaunch(const GdnCallPlan *plan, const GdnCall *call,
   });
 }
 
+//===----------------------------------------------------------------------===//
+// Launches with a workspace
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The library's memory of a device's stream, as far as it was ever asked for.
+struct Piece {
+  std::mutex inUse;
+  void *data = nullptr;
+  uint64_t bytes = 0;
+};
+} // namespace
+
+static Piece &pieceOf(int32_t device, void *stream) {
+  static std::mutex guard;
+  // Pieces keep their place. They are never given back: when a process ends,
+  // the driver may be gone before this.
+  static auto &pieces = *new std::map<std::pair<int32_t, void *>, Piece>;
+  std::lock_guard<std::mutex> lock(guard);
+  return pieces[{device, stream}];
+}
+
+/// Gives the library's own memory, which no other call has while `hold` is
+/// locked. Launches made until then may use it later, too: what comes next in
+/// their stream comes behind them.
+static GdnRuntimeStatus allocateOwn(int32_t device, uint64_t bytes,
+                                    void *stream,
+                                    std::unique_lock<std::mutex> &hold,
+                                    void **memory) {
+  Piece &piece = pieceOf(device, stream);
+  hold = std::unique_lock<std::mutex>(piece.inUse);
+  if (piece.bytes < bytes) {
+    // Twice as much as before, so that all pieces of a stream together stay
+    // below twice the last one.
+    uint64_t wanted = std::max(bytes, 2 * piece.bytes);
+    void *data = nullptr;
+    if (gdnMemoryAllocate(device, wanted, &data))
+      return fail(GDN_ERROR_OUT_OF_MEMORY,
+                  "expected " + std::to_string(wanted) +
+                      " bytes of workspace on cuda:" + std::to_string(device) +
+                      ", got: " + gdnGetLastErrorMessage());
+    piece.data = data;
+    piece.bytes = wanted;
+  }
+  *memory = piece.data;
+  return GDN_SUCCESS;
+}
+
 GdnRuntimeStatus gdnCallRun(const GdnCallPlan *plan, const GdnCall *call,
                             GdnAllocate allocate, void *user, void *stream) {
-  if (GdnRuntimeStatus status =
-          checkPointers(plan, call, reinterpret_cast<const void *>(allocate)))
+  if (GdnRuntimeStatus status = checkPointers(plan, call, plan))
     return status;
   return guarded([&]() -> GdnRuntimeStatus {
     PlannedCall planned(*plan, *call);
@@ -184,9 +240,12 @@ GdnRuntimeStatus gdnCallRun(const GdnCallPlan *plan, const GdnCall *call,
     if (GdnRuntimeStatus status = planned.countWorkspace(bytes))
       return status;
     void *workspace = nullptr;
+    std::unique_lock<std::mutex> hold;
     if (bytes)
       if (GdnRuntimeStatus status =
-              allocate(user, call->device, bytes, stream, &workspace))
+              allocate
+                  ? allocate(user, call->device, bytes, stream, &workspace)
+                  : allocateOwn(call->device, bytes, stream, hold, &workspace))
         return status;
     // Calls but the first ones find all functions ready.
     GdnRuntimeStatus status = planned.launch(workspace, bytes, stream);
@@ -209,6 +268,7 @@ static GdnRuntimeStatus describe(const GdnCallTable &table, const Call &call,
     return status;
   placeConversions(call, chosen.plan);
   PlannedCall planned(chosen.plan, call.get());
+  planned.arguments.inventAddresses();
   if (GdnRuntimeStatus status = planned.check())
     return status;
   uint64_t bytes = 0;
@@ -248,10 +308,10 @@ GdnRuntimeStatus gdnCallSavingPays(const GdnCall *given, int32_t has_segments,
     Call call(*given);
     if (GdnRuntimeStatus status = call.read())
       return status;
-    gdn::cost::SavingChoice choice;
-    if (GdnRuntimeStatus status = chooseSaving(call, has_segments != 0, choice))
+    gdn::cost::Chip chip;
+    if (GdnRuntimeStatus status = readChip(given->device, chip))
       return status;
-    *pays = choice.pays();
+    *pays = chooseSaving(call, has_segments != 0, chip).pays();
     return GDN_SUCCESS;
   });
 }

@@ -20,6 +20,8 @@ inline constexpr int64_t kChunkTokens = 32;
 
 /// A plan with what speaks for it.
 struct Choice {
+  /// The call's device.
+  cost::Chip chip;
   GdnCallPlan plan = {};
   /// What a forward's function computes.
   Signature form;
@@ -29,10 +31,10 @@ struct Choice {
   cost::SavingChoice saving;
 };
 
-/// The cost model's chip of a device.
+/// The cost model's chip of a device, which is one that functions run on.
 GdnRuntimeStatus readChip(int32_t device, cost::Chip &chip);
 
-/// Chooses the function of a forward and how it cuts.
+/// Chooses the function of a forward on `chosen.chip`, and how it cuts.
 GdnRuntimeStatus chooseForward(const GdnCallTable &table, const Call &call,
                                Choice &chosen);
 
@@ -44,8 +46,8 @@ GdnRuntimeStatus chooseBackward(const GdnCallTable &table, const Call &call,
 
 /// Predicts how forward and backward of a call that saves are cut: the same for
 /// both passes, whatever states the call has.
-GdnRuntimeStatus chooseSaving(const Call &call, bool hasSegments,
-                              cost::SavingChoice &choice);
+cost::SavingChoice chooseSaving(const Call &call, bool hasSegments,
+                                const cost::Chip &chip);
 
 /// Finds the call's array for each argument of the plan's function.
 GdnRuntimeStatus placeArguments(const Call &call, GdnCallPlan &plan);

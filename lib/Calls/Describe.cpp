@@ -50,7 +50,7 @@ static std::string describeForward(const Call &call, const Choice &chosen,
                                    const Conversions &conversions,
                                    uint64_t workspaceBytes) {
   const cost::Choice &choice = chosen.whole;
-  cost::Chip chip = *cost::findChip("sm_90a", chosen.plan.multiprocessors);
+  const cost::Chip &chip = chosen.chip;
   const GdnVariantDesc &variant = *chosen.plan.variant;
   double seconds = chosen.plan.seconds;
   for (const Conversion &one : conversions.get())

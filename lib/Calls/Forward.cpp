@@ -18,11 +18,34 @@ using namespace gdn::calls;
 namespace cost = gdn::cost;
 using cost::Schedule;
 
+/// "9.0".
+static std::string sayCapability(int32_t capability) {
+  return std::to_string(capability / 10) + "." +
+         std::to_string(capability % 10);
+}
+
 GdnRuntimeStatus gdn::calls::readChip(int32_t device, cost::Chip &chip) {
+  int32_t wanted = cost::findChip("sm_90a")->computeCapability;
+  auto refuse = [&](GdnRuntimeStatus status, const std::string &got) {
+    return fail(status, "expected cuda:" + std::to_string(device) +
+                            " to be a GPU of compute capability " +
+                            sayCapability(wanted) + " (Hopper), got " + got);
+  };
+  int32_t count = 0;
+  if (gdnDeviceGetCount(&count))
+    return refuse(GDN_ERROR_NO_DEVICE,
+                  std::string("none: ") + gdnGetLastErrorMessage());
+  if (device < 0 || device >= count)
+    return refuse(GDN_ERROR_NO_DEVICE,
+                  std::to_string(count) + " devices in this machine");
   GdnDeviceInfo info = {};
   info.struct_size = sizeof(info);
   if (gdnDeviceGetInfo(device, &info))
-    return fail(GDN_ERROR_NO_DEVICE, gdnGetLastErrorMessage());
+    return refuse(GDN_ERROR_NO_DEVICE, gdnGetLastErrorMessage());
+  if (info.compute_capability != wanted)
+    return refuse(GDN_ERROR_UNSUPPORTED_DEVICE,
+                  std::string(info.name) + " of compute capability " +
+                      sayCapability(info.compute_capability));
   chip = *cost::findChip("sm_90a", std::max(info.multiprocessors, 1));
   return GDN_SUCCESS;
 }
@@ -165,9 +188,7 @@ GdnRuntimeStatus gdn::calls::chooseForward(const GdnCallTable &table,
     return status;
   chosen.form = target.form;
   const GdnEntryDesc *chunks = target.chunks, *tokens = target.tokens;
-  cost::Chip chip;
-  if (GdnRuntimeStatus status = readChip(call.get().device, chip))
-    return status;
+  const cost::Chip &chip = chosen.chip;
   chosen.plan.struct_size = sizeof(GdnCallPlan);
   chosen.plan.table = &table;
   chosen.plan.multiprocessors = static_cast<int32_t>(chip.multiprocessors);

@@ -21,11 +21,8 @@ using cost::Schedule;
 // What is saved
 //===----------------------------------------------------------------------===//
 
-GdnRuntimeStatus gdn::calls::chooseSaving(const Call &call, bool hasSegments,
-                                          cost::SavingChoice &choice) {
-  cost::Chip chip;
-  if (GdnRuntimeStatus status = readChip(call.get().device, chip))
-    return status;
+cost::SavingChoice gdn::calls::chooseSaving(const Call &call, bool hasSegments,
+                                            const cost::Chip &chip) {
   cost::Problem problem;
   problem.packed = true;
   problem.sequences = call.sequences;
@@ -44,9 +41,8 @@ GdnRuntimeStatus gdn::calls::chooseSaving(const Call &call, bool hasSegments,
     request = {cost::SplitRequest::Kind::Never};
   // A call that saves nothing has them in most forms that may save.
   request.ownStarts = hasSegments;
-  choice = cost::chooseSaving(problem, chip, cost::choose(problem, chip),
-                              limits, request);
-  return GDN_SUCCESS;
+  return cost::chooseSaving(problem, chip, cost::choose(problem, chip), limits,
+                            request);
 }
 
 /// The states that a call with a plan saves or reads. Functions of segments ask
@@ -100,8 +96,7 @@ GdnRuntimeStatus gdn::calls::chooseSavingForward(const GdnCallTable &table,
     return refuseSaving(call, what);
   CutKind waiting = {.isCut = true};
   bool hasSegments = findVariant(entry, Schedule::CtaPerHead.name, waiting);
-  if (GdnRuntimeStatus status = chooseSaving(call, hasSegments, chosen.saving))
-    return status;
+  chosen.saving = chooseSaving(call, hasSegments, chosen.chip);
   const cost::SavingEstimate &forward = chosen.saving.forward;
   begin(table, entry, chosen.plan);
   chosen.plan.segment_length = forward.length;
@@ -138,18 +133,14 @@ static GdnRuntimeStatus explainNoGradients(const GdnCallTable &table,
 }
 
 /// Tokens of a segment; 0 for whole sequences.
-static GdnRuntimeStatus chooseLength(const Call &call, const Signature &form,
-                                     int64_t &length) {
-  cost::Chip chip;
-  if (GdnRuntimeStatus status = readChip(call.get().device, chip))
-    return status;
+static int64_t chooseLength(const Call &call, const Signature &form,
+                            const cost::Chip &chip) {
   cost::Problem problem = describe(call, form);
   // The longest sequence, as somebody says it is or as the model guesses.
   int64_t longest = cost::choose(problem, chip).longest;
-  length = cost::chooseBackwardSplit(problem, chip, longest,
-                                     cost::kGradientTokens, call.splitRequest())
-               .length;
-  return GDN_SUCCESS;
+  return cost::chooseBackwardSplit(problem, chip, longest,
+                                   cost::kGradientTokens, call.splitRequest())
+      .length;
 }
 
 /// The function of whole sequences by that schedule, or by the one that there
@@ -183,14 +174,11 @@ GdnRuntimeStatus gdn::calls::chooseBackward(const GdnCallTable &table,
   std::string_view schedule = Schedule::CtaPerVTile.name;
   bool readsSaved = call.savedTokens();
   if (readsSaved) {
-    if (GdnRuntimeStatus status = chooseSaving(call, cut, chosen.saving))
-      return status;
+    chosen.saving = chooseSaving(call, cut, chosen.chip);
     plan.segment_length = chosen.saving.backward.length;
     schedule = chosen.saving.backward.schedule.name;
   } else if (cut && call.get().split != GDN_SPLIT_NEVER) {
-    if (GdnRuntimeStatus status =
-            chooseLength(call, wanted, plan.segment_length))
-      return status;
+    plan.segment_length = chooseLength(call, wanted, chosen.chip);
   }
   plan.variant = plan.segment_length ? cut : findWhole(entry, schedule);
   if (!plan.variant)

@@ -81,7 +81,7 @@ const char *gdnStatusGetString(GdnRuntimeStatus status) {
   case GDN_ERROR_WORKSPACE_TOO_SMALL:
     return "workspace too small";
   case GDN_ERROR_OUT_OF_MEMORY:
-    return "out of host memory";
+    return "out of memory";
   case GDN_ERROR_DRIVER:
     return "CUDA driver call failed";
   case GDN_ERROR_NOT_SERVED:

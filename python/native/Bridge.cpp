@@ -50,7 +50,6 @@
 #include "Bridge.h"
 #include "CPU.h"
 
-#include <algorithm>
 #include <exception>
 #include <new>
 #include <string>
@@ -125,16 +124,38 @@ static void returnBool(bool value, TVMFFIAny *result) {
 // Calls
 //===----------------------------------------------------------------------===//
 
+/// A workspace by the allocator of a caller, for gdnCallRun.
+static GdnRuntimeStatus allocate(void *user, int32_t device, uint64_t bytes,
+                                 void *, void **memory) {
+  auto &caller = *static_cast<Caller *>(user);
+  int64_t size = static_cast<int64_t>(bytes);
+  DLTensor prototype = {};
+  prototype.device = {kDLCUDA, device};
+  prototype.dtype = {kDLUInt, 8, 1};
+  prototype.ndim = 1;
+  prototype.shape = &size;
+  DLManagedTensorVersioned *tensor = nullptr;
+  auto ignore = [](void *, const char *, const char *) {};
+  if (caller.getAllocator()(&prototype, &tensor, nullptr, ignore) != 0)
+    return gdnSetLastErrorMessage(
+        GDN_ERROR_OUT_OF_MEMORY,
+        ("expected " + std::to_string(bytes) + " bytes of workspace on cuda:" +
+         std::to_string(device) + " by the allocator of the tensors, got none")
+            .c_str());
+  caller.workspace = {tensor, [](auto *given) { given->deleter(given); }};
+  *memory = tensor->dl_tensor.data;
+  return GDN_SUCCESS;
+}
+
 /// Runs a call whose arrays and options have been read.
-static void run(Problem &problem, const TVMFFIAny &scale,
-                const Caller &caller) {
+static void run(Problem &problem, const TVMFFIAny &scale, Caller caller = {}) {
   setScale(scale, problem);
   if (!problem.o.isPresent() && problem.kind != Kind::Backward)
     throw Error{"TypeError", "out: expected a tensor, got None"};
   if (problem.isOnCPU())
     return cpu::run(problem);
-  auto allocate = [&](auto &&...args) { return caller.allocate(args...); };
-  hopper::run(problem, caller.streamOf(problem.device.index), allocate);
+  hopper::run(problem, caller.streamOf(problem.device.index),
+              caller.getAllocator() ? allocate : nullptr, &caller);
 }
 
 /// How many tensors a call has: those of all calls, the gradients of a
@@ -162,7 +183,7 @@ static void runArrays(Kind kind, bool hasSaved, const TVMFFIAny *args) {
   for (Array *saved : {&problem.writes, &problem.states})
     if (hasSaved)
       readArray(*args++, *saved, problem);
-  run(problem, *options, {});
+  run(problem, *options);
 }
 
 /// A function of such a call.
@@ -197,7 +218,7 @@ GDN_FUNCTION(reads_objects, 1) {
 // Questions
 //===----------------------------------------------------------------------===//
 
-/// What a described call would run.
+/// What a described call of a kind would run.
 static void explainCall(Kind kind, const TVMFFIAny *args, TVMFFIAny *result) {
   Problem problem;
   problem.kind = kind;
@@ -205,23 +226,17 @@ static void explainCall(Kind kind, const TVMFFIAny *args, TVMFFIAny *result) {
   readDescriptions(args[0], problem);
   setScale(args[1], problem);
   check(problem);
-  checkDevice(problem.device);
   returnString(problem.isOnCPU() ? cpu::describe(problem)
                                  : hopper::describe(problem),
                result);
 }
 
-GDN_FUNCTION(explain, 1 + kNumOptions) {
-  explainCall(Kind::Forward, args, result);
-}
+#define GDN_EXPLAIN(name, kind)                                                \
+  GDN_FUNCTION(name, 1 + kNumOptions) { explainCall(kind, args, result); }
 
-GDN_FUNCTION(explain_backward, 1 + kNumOptions) {
-  explainCall(Kind::Backward, args, result);
-}
-
-GDN_FUNCTION(explain_saving, 1 + kNumOptions) {
-  explainCall(Kind::Saving, args, result);
-}
+GDN_EXPLAIN(explain, Kind::Forward)
+GDN_EXPLAIN(explain_backward, Kind::Backward)
+GDN_EXPLAIN(explain_saving, Kind::Saving)
 
 GDN_FUNCTION(saving_pays, 7) {
   const auto [device, sequences, tokens, keyHeads, heads, hasSegments,
@@ -287,4 +302,22 @@ GDN_FUNCTION(kernels, 0) {
                result);
 }
 
-GDN_FUNCTION(gpus, 0) { returnString(cpu::listGPUs(), result); }
+/// "cuda:0 NVIDIA H200, compute capability 9.0; cuda:1 ...".
+GDN_FUNCTION(gpus, 0) {
+  int32_t count = 0;
+  if (gdnDeviceGetCount(&count) != GDN_SUCCESS)
+    return returnString("none: " + std::string(gdnGetLastErrorMessage()),
+                        result);
+  std::string text;
+  for (int32_t index = 0; index < count; ++index) {
+    GdnDeviceInfo info = {};
+    info.struct_size = sizeof(info);
+    if (gdnDeviceGetInfo(index, &info) == GDN_SUCCESS)
+      text += (text.empty() ? "cuda:" : "; cuda:") + std::to_string(index) +
+              " " + info.name + ", compute capability " +
+              std::to_string(info.compute_capability / 10) + "." +
+              std::to_string(info.compute_capability % 10);
+  }
+  returnString(text.empty() ? "none: the driver lists no device" : text,
+               result);
+}

@@ -13,15 +13,15 @@
 
 #include <tvm/ffi/c_api.h>
 
+#include <memory>
+
 namespace gdn::bridge {
 
 using cpu::Array;
 using cpu::Error;
 using cpu::Problem;
 
-/// Reads a tensor of a call into an array of the problem.
-void readTensor(const DLTensor &tensor, Array &array, Problem &problem);
-/// The same, or None.
+/// Reads a tensor of a call, or None, into an array of the problem.
 void readArray(const TVMFFIAny &value, Array &array, Problem &problem);
 
 /// Arguments that are integers, of which messages say what is expected.
@@ -72,13 +72,14 @@ std::shared_ptr<void> releaseGIL();
 /// one that TVM-FFI read the tensors by.
 struct Caller {
   const DLPackExchangeAPI *api = nullptr;
+  /// What its allocator gave, for the launches of a call.
+  std::shared_ptr<DLManagedTensorVersioned> workspace = {};
 
   /// Its current stream.
   void *streamOf(int32_t device) const;
-  /// Memory by its allocator, which follows the stream that is current, as the
-  /// launches do. Without one the library's own.
-  hopper::Workspace allocate(int32_t device, void *stream,
-                             uint64_t bytes) const;
+  /// Its allocator, which follows the stream that is current, as the launches
+  /// do; null for none.
+  DLPackManagedTensorAllocator getAllocator() const;
 };
 
 } // namespace gdn::bridge

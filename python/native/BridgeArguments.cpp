@@ -40,7 +40,7 @@ static Element elementOf(DLDataType type, bool hasBits) {
   return Element::Other;
 }
 
-void gdn::bridge::readTensor(const DLTensor &tensor, Array &array, Problem &p) {
+static void readTensor(const DLTensor &tensor, Array &array, Problem &p) {
   Device device = {tensor.device.device_type, tensor.device.device_id};
   // All arrays lie where q lies, which is read first.
   if (&array == &p.q)
@@ -190,28 +190,10 @@ void *Caller::streamOf(int32_t device) const {
   return TVMFFIEnvGetStream ? TVMFFIEnvGetStream(kDLCUDA, device) : nullptr;
 }
 
-hopper::Workspace Caller::allocate(int32_t device, void *stream,
-                                   uint64_t bytes) const {
-  DLPackManagedTensorAllocator allocator =
-      api ? api->managed_tensor_allocator : nullptr;
-  if (!allocator && TVMFFIEnvGetDLPackManagedTensorAllocator)
-    allocator = TVMFFIEnvGetDLPackManagedTensorAllocator();
-  if (!allocator)
-    return hopper::allocateOwn(device, stream, bytes);
-  int64_t size = static_cast<int64_t>(bytes);
-  DLTensor prototype = {};
-  prototype.device = {kDLCUDA, device};
-  prototype.dtype = {kDLUInt, 8, 1};
-  prototype.ndim = 1;
-  prototype.shape = &size;
-  DLManagedTensorVersioned *tensor = nullptr;
-  auto ignore = [](void *, const char *, const char *) {};
-  if (allocator(&prototype, &tensor, nullptr, ignore) != 0)
-    throw Error{"MemoryError",
-                "gdn: expected " + std::to_string(bytes) +
-                    " bytes of workspace on " +
-                    cpu::nameOf({cpu::Device::CUDA, device}) +
-                    " by the allocator of the tensors, got none"};
-  return hopper::Workspace(tensor->dl_tensor.data,
-                           [tensor](void *) { tensor->deleter(tensor); });
+DLPackManagedTensorAllocator Caller::getAllocator() const {
+  if (api && api->managed_tensor_allocator)
+    return api->managed_tensor_allocator;
+  return TVMFFIEnvGetDLPackManagedTensorAllocator
+             ? TVMFFIEnvGetDLPackManagedTensorAllocator()
+             : nullptr;
 }

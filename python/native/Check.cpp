@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <span>
-#include <utility>
 #include <vector>
 
 using namespace gdn;
@@ -36,6 +36,13 @@ const char *Problem::nameOf(const Array &array) const {
 void gdn::cpu::fail(const std::string &name, const std::string &rule,
                     const std::string &got, const char *kind) {
   throw Error{kind, name + ": expected " + rule + ", got " + got};
+}
+
+std::string gdn::cpu::nameOf(Device device) {
+  if (device.type == Device::CPU)
+    return "cpu";
+  std::string kind = device.type == Device::CUDA ? "cuda:" : "another device:";
+  return kind + std::to_string(device.index);
 }
 
 /// The texts of so many things, as a list.
@@ -128,7 +135,7 @@ static void checkRule(const Problem &p, const Rule &rule) {
                              : "[" + join(array.rank, sizeAt) + "]");
 }
 
-static void checkRules(const Problem &p, std::span<const Rule> rules) {
+static void checkRules(const Problem &p, std::initializer_list<Rule> rules) {
   for (const Rule &rule : rules)
     checkRule(p, rule);
 }
@@ -172,10 +179,9 @@ static void checkTokens(const Problem &p) {
     if (!array->isPresent())
       fail(p.nameOf(*array), "a tensor", "None", "TypeError");
   std::span<const Element> same(&p.q.element, 1);
-  const Rule rules[] = {{p.q, "BTHK", dataTypes, "BTHK"},
-                        {p.k, "BTHK", same, "", " of q"},
-                        {p.v, "BThV", same, "hV"}};
-  checkRules(p, rules);
+  checkRules(p, {{p.q, "BTHK", dataTypes, "BTHK"},
+                 {p.k, "BTHK", same, "", " of q"},
+                 {p.v, "BThV", same, "hV"}});
   checkSizes(p);
 }
 
@@ -185,20 +191,18 @@ static void checkRest(const Problem &p) {
   const char *biases = !isWide ? "h" : p.dtBias.rank == 2 ? "hK" : "c";
   const char *allStates[2][2] = {{"NhKV", "NhVK"}, {"PhKV", "PhVK"}};
   const char *states = allStates[p.hasPool()][p.stateVFirst];
-  const Rule rules[] = {{p.cuSeqlens, "n", integerTypes},
-                        {p.gate, isWide ? "BThK" : "BTh", floatTypes},
-                        {p.beta, "BTh", floatTypes},
-                        {p.aLog, "h", floatTypes},
-                        {p.dtBias, biases, floatTypes}};
-  checkRules(p, rules);
+  checkRules(p, {{p.cuSeqlens, "n", integerTypes},
+                 {p.gate, isWide ? "BThK" : "BTh", floatTypes},
+                 {p.beta, "BTh", floatTypes},
+                 {p.aLog, "h", floatTypes},
+                 {p.dtBias, biases, floatTypes}});
   if (p.cuSeqlens.isPresent() && p.cuSeqlens.sizes[0] < 2)
     fail("cu_seqlens", "at least two boundaries",
          std::to_string(p.cuSeqlens.sizes[0]));
-  const Rule others[] = {{p.stateIndices, "N", integerTypes},
-                         {p.initialState, states, floatTypes},
-                         {p.finalState, states, floatTypes},
-                         {p.o, "BThV", {&p.q.element, 1}, "", " of v"}};
-  checkRules(p, others);
+  checkRules(p, {{p.stateIndices, "N", integerTypes},
+                 {p.initialState, states, floatTypes},
+                 {p.finalState, states, floatTypes},
+                 {p.o, "BThV", {&p.q.element, 1}, "", " of v"}});
 }
 
 //===----------------------------------------------------------------------===//
@@ -309,4 +313,7 @@ void gdn::cpu::check(const Problem &p) {
     checkBoundaries(p.cuSeqlens, p.tokens());
   if (p.kind != Kind::Backward)
     checkOutputs(p);
+  if (!p.isOnCPU() && p.device.type != Device::CUDA)
+    fail("q", "a tensor on a CPU or a CUDA device",
+         "one on " + nameOf(p.device));
 }

@@ -9,7 +9,6 @@
 #include "Hopper.h"
 
 #include <algorithm>
-#include <exception>
 #include <iterator>
 #include <limits>
 #include <vector>
@@ -77,9 +76,6 @@ public:
   HopperCall(const HopperCall &) = delete;
   HopperCall &operator=(const HopperCall &) = delete;
 
-  void launch(const GdnCallPlan *known, void *stream,
-              const Allocate &allocate) const;
-
   GdnCall call = {};
 
 private:
@@ -104,17 +100,11 @@ void HopperCall::add(const char *name, const Array &array) {
 HopperCall::HopperCall(const Problem &p) {
   using namespace manifest;
   bool isBackward = p.kind == Kind::Backward;
-  bool saves = p.kind == Kind::Saving || (isBackward && p.savesStates);
 #define GDN_ARRAY(field, name, inBackward, operand, ofBackward)                \
   add(isBackward ? ofBackward : operand, p.field);
 #include "Manifest.inc"
   for (int i = 0; p.gradients && i < kNumGradients; ++i)
     add(gradientNames[i], *arraysOf(*p.gradients)[i]);
-  if (saves) {
-    add("writes", p.writes);
-    add("states", p.states);
-  }
-  static const std::string savedTokens = std::to_string(HopperSavedTokens);
   auto addFact = [this](const char *name, const char *value) {
     facts[call.num_facts++] = {name, value};
   };
@@ -126,8 +116,6 @@ HopperCall::HopperCall(const Problem &p) {
   addFact("qk_l2norm", p.l2norm ? "true" : "false");
   if (p.gateForm().lowerBound)
     addFact("lower_bound", p.gateForm().lowerBound);
-  if (saves)
-    addFact("state_interval", savedTokens.c_str());
   call.struct_size = sizeof(GdnCall);
   call.device = p.device.index;
   call.facts = facts;
@@ -140,11 +128,16 @@ HopperCall::HopperCall(const Problem &p) {
   call.scale = p.scale != 0 ? p.scale : std::numeric_limits<double>::min();
   call.longest = p.maxSeqlen;
   call.first_state = p.firstState;
-  // Those that states have memory for (_torch_saved.py).
-  if (saves)
+  if (p.kind == Kind::Saving || (isBackward && p.savesStates)) {
+    static const std::string savedTokens = std::to_string(HopperSavedTokens);
+    add("writes", p.writes);
+    add("states", p.states);
+    addFact("state_interval", savedTokens.c_str());
+    // Those that states have memory for (_torch_saved.py).
     call.saved_segments = std::min<int64_t>(
         p.tokens() / HopperSavedSegmentTokens,
         HopperSavedItems / std::max<int64_t>(p.valueHeads(), 1));
+  }
   call.words = words;
   call.num_words = std::size(words);
 }
@@ -161,59 +154,27 @@ static void require(GdnRuntimeStatus status, bool isPlan = false) {
   bool isArgument = status == GDN_ERROR_INVALID_ARGUMENT,
        isServed = status != GDN_ERROR_NOT_SERVED || !isPlan;
   bool isOfCall = isPlan && (isArgument || !isServed);
-  throw Error{!isServed    ? "NotImplementedError"
-              : isArgument ? "ValueError"
-                           : "RuntimeError",
+  throw Error{!isServed                           ? "NotImplementedError"
+              : isArgument                        ? "ValueError"
+              : status == GDN_ERROR_OUT_OF_MEMORY ? "MemoryError"
+                                                  : "RuntimeError",
               std::string(isOfCall ? "" : "gdn: ") + gdnGetLastErrorMessage()};
 }
 
-void HopperCall::launch(const GdnCallPlan *known, void *stream,
-                        const Allocate &allocate) const {
-  GdnCallPlan plan;
-  if (!known)
-    require(gdnCallPlan(&allFunctions(), &call, &plan), /*isPlan=*/true);
-  // An allocator with what it gave, and why it did not.
-  struct Memory {
-    const Allocate &allocate;
-    Workspace workspace;
-    std::exception_ptr failure;
-  } memory = {allocate, {}, {}};
-  auto allocateFor = [](void *user, int32_t device, uint64_t bytes,
-                        void *stream, void **data) -> GdnRuntimeStatus {
-    auto &memory = *static_cast<Memory *>(user);
-    try {
-      memory.workspace = memory.allocate(device, stream, bytes);
-    } catch (...) {
-      memory.failure = std::current_exception();
-      return GDN_ERROR_OUT_OF_MEMORY;
-    }
-    *data = memory.workspace.get();
-    return GDN_SUCCESS;
-  };
-  GdnRuntimeStatus status =
-      gdnCallRun(known ? known : &plan, &call, allocateFor, &memory, stream);
-  if (memory.failure)
-    std::rethrow_exception(memory.failure);
-  require(status);
-}
-
-void gdn::hopper::launch(const Problem &p, const GdnCallPlan *known,
-                         void *stream, const Allocate &allocate) {
-  HopperCall(p).launch(known, stream, allocate);
-}
-
-void gdn::hopper::run(const Problem &p, void *stream,
-                      const Allocate &allocate) {
+void gdn::hopper::run(const Problem &p, void *stream, GdnAllocate allocate,
+                      void *user) {
   const HopperCall call(p);
+  GdnCallPlan plan;
   const GdnCallPlan *known = gdnCallRecall(&allFunctions(), &call.call);
-  if (known) {
+  if (known)
     checkOverlaps(p);
-  } else {
+  else
     check(p);
-    checkDevice(p.device);
-  }
   checkMemory(p);
-  call.launch(known, stream, allocate);
+  if (!known)
+    require(gdnCallPlan(&allFunctions(), &call.call, &plan), /*isPlan=*/true);
+  require(
+      gdnCallRun(known ? known : &plan, &call.call, allocate, user, stream));
 }
 
 bool gdn::hopper::predictSaving(const Problem &p, bool hasSegments) {
@@ -221,29 +182,6 @@ bool gdn::hopper::predictSaving(const Problem &p, bool hasSegments) {
   int32_t pays = 0;
   require(gdnCallSavingPays(&call.call, hasSegments, &pays));
   return pays;
-}
-
-/// Gives arrays those addresses that nobody knows; none is read.
-static void inventAddresses(Problem &p, Arrays &gradients) {
-  // Views of one unknown buffer have its offsets as addresses, and stay as far
-  // apart. Where outputs lie nobody knows, so they are no inputs.
-  constexpr uintptr_t kBase = uintptr_t(1) << 40;
-  uintptr_t outputs = kBase;
-  auto invent = [&](Array &array, bool isOutput) {
-    bool isFar = isOutput && !array.data;
-    array.data =
-        reinterpret_cast<void *>(reinterpret_cast<uintptr_t>(array.data) +
-                                 (isFar ? outputs += kBase : kBase));
-  };
-  // A pool is one array.
-  bool isPool = p.hasPool() && p.initialState.isSameView(p.finalState);
-  for (Array *array : arraysOf<Arrays>(p))
-    invent(*array, p.kind != Kind::Backward &&
-                       (array == &p.o || (array == &p.finalState && !isPool)));
-  for (Array *array : arraysOf(gradients))
-    invent(*array, /*isOutput=*/true);
-  invent(p.writes, /*isOutput=*/true);
-  invent(p.states, /*isOutput=*/true);
 }
 
 std::string gdn::hopper::describe(Problem p) {
@@ -258,12 +196,6 @@ std::string gdn::hopper::describe(Problem p) {
     array->data = nullptr;
     array->makeDense();
   }
-  auto isUnknown = [](const Array *array) {
-    return array->isPresent() && !array->data;
-  };
-  if (p.kind != Kind::Forward ||
-      std::ranges::any_of(arraysOf<Arrays>(p), isUnknown))
-    inventAddresses(p, gradients);
   if (p.kind == Kind::Backward)
     p.gradients = &gradients;
   const HopperCall call(p);

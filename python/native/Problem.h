@@ -256,12 +256,6 @@ void checkBoundaries(const Array &boundaries, int64_t tokens);
 void checkStateIndices(const Array &rows, int64_t first, int64_t count,
                        bool refusesOthers = false);
 
-/// Whether this build has kernels for a device, and if not, why.
-void checkDevice(Device device);
-
-/// The GPUs of this machine, or why there are none, in words.
-std::string listGPUs();
-
 /// "cpu", "cuda:0".
 std::string nameOf(Device device);
 

@@ -47,7 +47,7 @@ typedef enum GdnRuntimeStatus
   GDN_ERROR_NOT_PREPARED = 7,
   /// The workspace is smaller than the plan asks for.
   GDN_ERROR_WORKSPACE_TOO_SMALL = 8,
-  /// Host memory ran out.
+  /// Memory of the host ran out, or there is none for a workspace.
   GDN_ERROR_OUT_OF_MEMORY = 9,
   /// A call of the CUDA driver failed; the message has its error.
   GDN_ERROR_DRIVER = 10,

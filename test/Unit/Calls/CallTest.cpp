@@ -190,6 +190,19 @@ TEST_F(Table, BadCallsAreRefused) {
             GDN_ERROR_INVALID_ARGUMENT);
 }
 
+/// Whatever the form of a call: another device may have none.
+TEST_F(Table, TheDeviceIsLookedAtFirst) {
+  TestCall call(512);
+  call.add("gate", GDN_DTYPE_BF16, {1, 512, 8});
+  call.call.device = 99;
+  EXPECT_EQ(choose(call).find("expected cuda:99 to be a GPU of compute "
+                              "capability 9.0 (Hopper), got "),
+            0u);
+  call.call.device = 0;
+  table.num_entries = 0;
+  EXPECT_EQ(choose(call), "expected a table of functions, got an empty one");
+}
+
 //===----------------------------------------------------------------------===//
 // Known calls
 //===----------------------------------------------------------------------===//

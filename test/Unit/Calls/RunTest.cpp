@@ -1,4 +1,4 @@
-//===- LaunchTest.cpp - Calls of the package with several kernels ---------===//
+//===- RunTest.cpp - Calls with a workspace -------------------------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,17 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "FakeDriver.h"
-#include "Hopper.h"
+#include "TestEntries.h"
 
 #include "gtest/gtest.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <iterator>
-
-using namespace gdn;
-using namespace gdn::hopper;
 
 //===----------------------------------------------------------------------===//
 // A plan whose function has two kernels and an array between them
@@ -99,47 +95,50 @@ static GdnFunctionDesc makeFunction() {
 
 static const GdnFunctionDesc function = makeFunction();
 static const GdnVariantDesc variant = {&function, "cta_per_head", "kv", 0};
-static const GdnCallTable noTable = {
-    sizeof(GdnCallTable), 0, 0, nullptr, nullptr, nullptr};
+static const GdnFact facts[] = {{"op", "gdn.chunk_gated_delta_rule"}};
+static const GdnEntryDesc entry = {
+    sizeof(GdnEntryDesc), GDN_RUNTIME_VERSION, "layer", 1, 1, facts, &variant};
+static const GdnEntryDesc *const entries[] = {&entry};
+static void *room = nullptr;
+static const GdnCallTable table = {
+    sizeof(GdnCallTable), 1, 0, entries, nullptr, &room};
 
 //===----------------------------------------------------------------------===//
 // Calls
 //===----------------------------------------------------------------------===//
 
 namespace {
-struct Call : ::testing::Test {
-  Problem problem;
+struct Run : ::testing::Test {
+  int64_t extents[4] = {1, 100, 2, 64};
+  GdnTensor tensors[4];
+  GdnCallArray listed[4];
+  GdnCall call = {};
   GdnCallPlan plan = {};
 
-  Call() {
+  Run() {
     fakeReset();
     fakeSetParams(offsets, 2);
-    problem.device = {cpu::Device::CUDA, 0};
-    setTokens(100);
     plan.struct_size = sizeof(plan);
-    plan.table = &noTable;
+    plan.table = &table;
     plan.variant = &variant;
-    const auto all = arraysOf<cpu::Arrays>(problem);
-    int8_t place = 0;
-    for (cpu::Array *array : arrays())
-      plan.arguments[place++] = static_cast<int8_t>(
-          std::find(all.begin(), all.end(), array) - all.begin());
-    std::fill(std::begin(plan.converted), std::end(plan.converted), -1);
-  }
-
-  std::array<cpu::Array *, 4> arrays() {
-    return {&problem.q, &problem.k, &problem.v, &problem.o};
-  }
-
-  void setTokens(int64_t tokens) {
-    uint64_t offset = 0x1000;
-    for (cpu::Array *array : arrays()) {
-      array->data = fakeAddress(0, offset += 0x100000);
-      array->element = cpu::Element::BF16;
-      array->rank = 4;
-      array->sizes = {1, tokens, 2, 64};
-      array->strides = {tokens * 128, 128, 64, 1};
+    for (int8_t i = 0; i < 4; ++i) {
+      tensors[i] = {fakeAddress(0, 0x100000 * (i + 1)), GDN_DTYPE_BF16, 4,
+                    extents, nullptr};
+      listed[i] = {args[i].name, &tensors[i]};
+      plan.arguments[i] = i;
     }
+    std::fill(std::begin(plan.converted), std::end(plan.converted), -1);
+    call.struct_size = sizeof(call);
+    call.num_facts = 1;
+    call.num_arrays = 4;
+    call.facts = facts;
+    call.arrays = listed;
+  }
+
+  /// With the library's memory.
+  GdnRuntimeStatus runOn(void *stream, int64_t tokens = 100) {
+    extents[1] = tokens;
+    return gdnCallRun(&plan, &call, nullptr, nullptr, stream);
   }
 
   /// The array that the last launch, of "second", read.
@@ -154,33 +153,18 @@ struct Call : ::testing::Test {
 /// 100 tokens of 2 heads of 64 bf16.
 static constexpr uint64_t kBytes = 100 * 2 * 64 * 2;
 
-static uint64_t bytesAsked = 0;
-static bool isGivenBack = false;
-
-/// An allocator as a caller's library brings it.
-static Workspace allocateForTest(int32_t device, void *, uint64_t bytes) {
-  bytesAsked = bytes;
-  isGivenBack = false;
-  return Workspace(fakeAddress(device, 0x8000000),
-                   [](void *) { isGivenBack = true; });
-}
-
-/// What a forward throws; no kind if it does not.
-static cpu::Error runForward(const Problem &problem, const GdnCallPlan *plan,
-                             void *stream, const Allocate &allocate) {
-  try {
-    launch(problem, plan, stream, allocate);
-    return {nullptr, {}};
-  } catch (const cpu::Error &error) {
-    return error;
-  }
-}
-
-TEST_F(Call, TheCallersAllocatorGivesTheWorkspace) {
-  cpu::Error error = runForward(problem, &plan, fakeStream(0), allocateForTest);
-  ASSERT_FALSE(error.kind) << error.message;
-  EXPECT_EQ(bytesAsked, kBytes);
-  EXPECT_TRUE(isGivenBack);
+TEST_F(Run, TheCallersAllocatorGivesTheWorkspace) {
+  uint64_t asked = 0;
+  auto allocate = [](void *user, int32_t device, uint64_t bytes, void *,
+                     void **memory) -> GdnRuntimeStatus {
+    *static_cast<uint64_t *>(user) = bytes;
+    *memory = fakeAddress(device, 0x8000000);
+    return GDN_SUCCESS;
+  };
+  ASSERT_EQ(gdnCallRun(&plan, &call, allocate, &asked, fakeStream(0)),
+            GDN_SUCCESS)
+      << gdnGetLastErrorMessage();
+  EXPECT_EQ(asked, kBytes);
   EXPECT_EQ(fakeCount("cuLaunchKernelEx"), 2);
   EXPECT_STREQ(reinterpret_cast<const char *>(fakeLastLaunch()->function),
                "second");
@@ -189,65 +173,71 @@ TEST_F(Call, TheCallersAllocatorGivesTheWorkspace) {
   EXPECT_EQ(fakeCount("cuMemAlloc"), 0);
 }
 
-TEST_F(Call, AFailedAllocationLaunchesNothing) {
-  cpu::Error error = runForward(problem, &plan, fakeStream(0),
-                                [](int32_t, void *, uint64_t) -> Workspace {
-                                  throw cpu::Error{"MemoryError", "none left"};
-                                });
-  EXPECT_STREQ(error.kind, "MemoryError");
+TEST_F(Run, AFailedAllocationLaunchesNothing) {
+  auto refuse = [](void *, int32_t, uint64_t, void *,
+                   void **) -> GdnRuntimeStatus {
+    return gdnSetLastErrorMessage(GDN_ERROR_OUT_OF_MEMORY, "none left");
+  };
+  EXPECT_EQ(gdnCallRun(&plan, &call, refuse, nullptr, fakeStream(0)),
+            GDN_ERROR_OUT_OF_MEMORY);
+  EXPECT_STREQ(gdnGetLastErrorMessage(), "none left");
   EXPECT_EQ(fakeCount("cuLaunchKernelEx"), 0);
 }
 
 /// Without an allocator one piece of memory a stream serves all calls.
-TEST_F(Call, OwnMemoryIsKept) {
-  auto launch = [&](void *stream) {
-    cpu::Error error = runForward(problem, &plan, stream, allocateOwn);
-    EXPECT_FALSE(error.kind) << error.message;
+TEST_F(Run, OwnMemoryIsKept) {
+  auto run = [&](void *stream, int64_t tokens) {
+    EXPECT_EQ(runOn(stream, tokens), GDN_SUCCESS) << gdnGetLastErrorMessage();
     return readByLast();
   };
-  void *piece = launch(fakeStream(0));
+  void *piece = run(fakeStream(0), 100);
   EXPECT_NE(piece, nullptr);
   int allocations = fakeCount("cuMemAlloc");
   EXPECT_EQ(allocations, 1);
-  EXPECT_EQ(launch(fakeStream(0)), piece);
-  setTokens(90);
-  EXPECT_EQ(launch(fakeStream(0)), piece);
+  EXPECT_EQ(run(fakeStream(0), 100), piece);
+  EXPECT_EQ(run(fakeStream(0), 90), piece);
   EXPECT_EQ(fakeCount("cuMemAlloc"), allocations);
   // A larger call has a larger piece; the old one may be in a captured graph.
-  setTokens(101);
-  launch(fakeStream(0));
+  run(fakeStream(0), 101);
   EXPECT_EQ(fakeCount("cuMemAlloc"), allocations + 1);
   EXPECT_EQ(fakeCount("cuMemFree"), 0);
   // Another stream may run at the same time.
-  launch(nullptr);
+  run(nullptr, 100);
   EXPECT_EQ(fakeCount("cuMemAlloc"), allocations + 2);
 }
 
-TEST_F(Call, OwnMemoryThatIsNotThere) {
+TEST_F(Run, OwnMemoryThatIsNotThere) {
   fakeFail("cuMemAlloc", 2);
-  setTokens(100000);
-  cpu::Error error = runForward(problem, &plan, fakeStream(0), allocateOwn);
-  EXPECT_STREQ(error.kind, "MemoryError");
-  EXPECT_NE(error.message.find("bytes of workspace on cuda:0, got: "),
+  EXPECT_EQ(runOn(fakeStream(0), 100000), GDN_ERROR_OUT_OF_MEMORY);
+  EXPECT_NE(std::string(gdnGetLastErrorMessage())
+                .find("bytes of workspace on cuda:0, got: "),
             std::string::npos)
-      << error.message;
+      << gdnGetLastErrorMessage();
   EXPECT_EQ(fakeCount("cuLaunchKernelEx"), 0);
 }
 
 /// Devices that the runtime does not know are refused.
-TEST_F(Call, DevicesBeyondTheRuntimesAreRefused) {
+TEST_F(Run, DevicesBeyondTheRuntimesAreRefused) {
   for (int32_t device : {64, 128, -1, -64}) {
-    problem.device.index = device;
-    cpu::Error error =
-        runForward(problem, &plan, fakeStream(0), allocateForTest);
-    EXPECT_TRUE(error.kind) << device;
+    call.device = device;
+    EXPECT_NE(runOn(fakeStream(0)), GDN_SUCCESS) << device;
   }
 }
 
-int main(int argc, char **argv) {
-  // The runtime reads them when it opens the driver.
-  setenv("GDN_CUDA_DRIVER", GDN_FAKE_DRIVER, /*overwrite=*/1);
-  setenv("FAKE_CUDA_MISSING", "cuKernelGetParamInfo", /*overwrite=*/1);
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
+/// What nobody has allocated is described as what is there.
+TEST_F(Run, ACallIsDescribedWithoutAddresses) {
+  auto describe = [&] {
+    char text[2048] = "";
+    size_t needed = 0;
+    EXPECT_EQ(gdnCallDescribe(&table, &call, text, sizeof(text), &needed),
+              GDN_SUCCESS)
+        << gdnGetLastErrorMessage();
+    return std::string(text);
+  };
+  std::string known = describe();
+  EXPECT_NE(known.find("\"kernel\": \"layer\""), std::string::npos) << known;
+  for (GdnTensor &tensor : tensors)
+    tensor.data = nullptr;
+  EXPECT_EQ(describe(), known);
+  EXPECT_NE(runOn(fakeStream(0)), GDN_SUCCESS);
 }
