@@ -109,6 +109,8 @@ class Driver:
         self.library.fakeLastMap.restype = ctypes.POINTER(self.Map)
         self.library.fakeLaunchedKernel.restype = ctypes.c_char_p
         self.library.fakeStream.restype = ctypes.c_void_p
+        #: The kernels of conversions, as far as they were seen.
+        self.conversions = {}
 
     def count(self, function):
         return self.library.fakeCount(function.encode())
@@ -119,6 +121,14 @@ class Driver:
         function()
         count = self.count("cuLaunchKernelEx") - before
         return [self.library.fakeLaunchedKernel(back).decode() for back in reversed(range(count))]
+
+    def are_conversions(self, kernels, names):
+        """Whether kernels are those of these conversions, one each. A kernel is called after its contents: a conversion has
+        one kernel in all calls, which no other conversion has."""
+        for kernel, name in zip(kernels, names):
+            if not kernel.startswith("gdn_convert_") or self.conversions.setdefault(name, kernel) != kernel:
+                return False
+        return len(kernels) == len(names) and len(set(self.conversions.values())) == len(self.conversions)
 
     def fail(self, function, result):
         self.library.fakeFail(function.encode(), result)

@@ -101,7 +101,7 @@ def test_failed_copy():
     run(tensors(**convolved()))
     driver.fail("cuLaunchKernelEx", 719)
     try:
-        with pytest.raises(RuntimeError, match="^gdn: q, k, v: expected a copy .*, got: launching .*relayout.* failed"):
+        with pytest.raises(RuntimeError, match="^gdn: q, k, v: expected a copy .*, got: launching .*gdn_convert_.* failed"):
             run(tensors(**convolved()))
     finally:
         driver.fail("cuLaunchKernelEx", 0)
