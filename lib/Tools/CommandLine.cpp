@@ -44,9 +44,10 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
                     cl::init(CompileOptions().segmentLength),
                     cl::cat(category)),
       fewerSegments("fewer-segments",
-                    cl::desc("With --own-starts, segments of a sequence unless "
-                             "some, but fewer than half of its heads keep a "
-                             "state over one of --segments; 0 for as many"),
+                    cl::desc("Number of segments of a sequence if none of its "
+                             "heads keeps a state over one of --segments, or "
+                             "at least half of them do; 0 for --segments. "
+                             "Needs --own-starts"),
                     cl::cat(category)),
       decayTolerance("decay-tolerance",
                      cl::desc("Norm of a segment's map below which it is zero "
@@ -55,8 +56,9 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
                      cl::init(CompileOptions().decayTolerance),
                      cl::cat(category)),
       ownStarts("own-starts",
-                cl::desc("Let segments behind one that forgets run its last "
-                         "tokens themselves, beside the scan"),
+                cl::desc("Let a segment recompute the tail of a predecessor "
+                         "whose state decays (warm-up tokens), overlapped with "
+                         "the scan"),
                 cl::cat(category)),
       sideBySide("side-by-side",
                  cl::desc("Let the recurrences of a backward run at the same "

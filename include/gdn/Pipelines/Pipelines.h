@@ -60,14 +60,14 @@ struct LoweringOptions : PassPipelineOptions<LoweringOptions> {
       llvm::cl::init(6.1442123533282e-06)};
   PassOptions::Option<int64_t> fewerSegments{
       *this, "fewer-segments",
-      llvm::cl::desc("With own-starts, segments of a sequence unless some, "
-                     "but fewer than half of its heads keep a state over one "
-                     "of segments; 0 for as many"),
+      llvm::cl::desc("Number of segments of a sequence if none of its heads "
+                     "keeps a state over one of segments, or at least half of "
+                     "them do; 0 for segments. Needs own-starts"),
       llvm::cl::init(0)};
   PassOptions::Option<bool> ownStarts{
       *this, "own-starts",
-      llvm::cl::desc("Let segments behind one that forgets run its last tokens "
-                     "themselves, beside the scan"),
+      llvm::cl::desc("Let a segment recompute the tail of a predecessor whose "
+                     "state decays (warm-up tokens), overlapped with the scan"),
       llvm::cl::init(false)};
   PassOptions::Option<bool> sideBySide{
       *this, "side-by-side",

@@ -55,12 +55,12 @@ struct CompileOptions {
   /// Segments of a sequence that a forward computes side by side, or tokens of
   /// one; 0 and 0 are the whole sequence.
   int64_t segments = 0, segmentLength = 0;
-  /// Segments of a sequence unless some, but fewer than half of its heads keep
-  /// a state over one of those; 0 for as many.
+  /// Segments of a sequence if none of its heads keeps a state over one of
+  /// those, or at least half of them do; 0 for as many.
   int64_t fewerSegments = 0;
   /// Norm of a segment's map below which it is zero.
   double decayTolerance = 6.1442123533282e-06; // exp(-12)
-  /// Whether segments behind one that forgets run its last tokens themselves.
+  /// Whether a segment recomputes the tail of a predecessor that forgets.
   bool ownStarts = false;
   /// Whether the recurrences of a backward run at the same time.
   bool sideBySide = false;

@@ -127,7 +127,7 @@ defvar layerPoolOperands = GDN_PoolOperands<GDN_StateIndices>.operands;
 defvar stagePoolOperands = GDN_PoolOperands<TensorRankOf<boundaryTypes, [1]>>.operands;
 
 defvar besideAttribute = Arg<UnitAttr,
-  "The stage behind it takes nothing of it, and may run at the same time.">;
+  "The next stage does not depend on this one, so the two may overlap.">;
 
 /// Of stages that may skip what a segment forgets.
 defvar startsOperand = (ins Arg<Optional<TensorRankOf<[I32], [2]>>, !strconcat(

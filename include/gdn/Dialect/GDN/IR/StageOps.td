@@ -33,13 +33,13 @@ def GDN_FusedStageOp : GDN_StageOp<"fused",
     `state_interval` the `writes` and `states` of `gdn.stage.replay`, whose
     segments have that many tokens.
 
-    With `starts`, `before` and `closes` the sequences are segments. Where the
-    segment before one forgets what is before it, the tokens from its start on
-    are run first, from zero and without output. The first segment of a sequence
-    begins with `sequence_state`. All others begin with `initial_state`, and wait
-    until the last entry of `before` is 0, which is when the scan is done: so
-    this stage may run at the same time as the scan. The final state is that of
-    the sequences that were cut, which `first_segments` counts.
+    With `starts`, `before` and `closes` the sequences are segments. If the
+    previous segment's state decays to nothing, a segment recomputes the previous
+    segment's last tokens, the warm-up tokens, from a zero state and without
+    output. The first segment of a sequence loads `sequence_state`. Other segments
+    load `initial_state` after the scan, which signals completion by clearing the
+    last entry of `before`: so this stage may overlap with the scan. The final
+    state is that of the sequences that were cut, which `first_segments` counts.
 
     With `state_indices` states lie in a pool, as `gdn.chunk_gated_delta_rule` has
     it. Of segments the states do not, but the outputs of a sequence that has no
@@ -102,10 +102,10 @@ def GDN_StatePassStageOp : GDN_StageOp<"state_pass",
     Only the state recurrence: one result, the final state. `q` is taken for the
     sake of one operand list and is not read. With `starts` tokens of a sequence
     before its start are left out. With `before` and `closes`, too, the
-    sequences are segments. A first one of a sequence begins with
-    `sequence_state`, unless it forgets that. The state is not made where nobody
-    needs it: of segments that end a sequence, and of those that forget what is
-    before them, where the one behind does too. It is zero of the latter.
+    sequences are segments. The first segment of a sequence loads
+    `sequence_state`, unless it forgets that. The state is made neither for
+    segments that end a sequence, nor for segments that forget their history if
+    the next one does too; for those it is zero.
 
     Example:
 

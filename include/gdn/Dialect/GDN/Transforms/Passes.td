@@ -110,9 +110,9 @@ def SplitSequencesPass : Pass<"gdn-cp-split", "::mlir::ModuleOp"> {
     Option<"sideBySide", "side-by-side", "bool", "true",
       "Let the kernels of B and of the maps run at the same time, and those of a backward's scans">,
     Option<"fewerSegments", "fewer-segments", "int64_t", "0",
-      "With own-starts, segments of a sequence unless some, but fewer than half of its heads keep a state over one of `segments`; 0 for as many">,
+      "Number of segments of a sequence if none of its heads keeps a state over one of `segments`, or at least half of them do; 0 for `segments`. Needs own-starts">,
     Option<"ownStarts", "own-starts", "bool", "false",
-      "Let a forward's segments behind one that forgets run its last tokens themselves, beside the scan">];
+      "Let a segment recompute the tail of a predecessor whose state decays (warm-up tokens), overlapped with the scan">];
 }
 
 def FollowAdjointPass : Pass<"gdn-follow-adjoint", "::mlir::ModuleOp"> {

@@ -16,10 +16,10 @@
 def Tile_LeaveOp : Tile_Op<"leave"> {
   let summary = "A work item that has nothing to do";
   let description = [{
-    Where `condition` holds, nobody reads what the program writes but zeros: all
-    of what is at the work item's sequence and head in `cleared`, whose first two
-    dimensions are these. So a GPU's CTA may end at once. With `early` the launch
-    in front does not make the condition, and a CTA does not wait for it.
+    If `condition` holds, the program's only results that are read are zeros: the
+    elements of `cleared` at the work item's sequence and head, its first two
+    dimensions. So a GPU's CTA may end at once. With `early` the condition does
+    not depend on the previous launch, and a CTA does not wait for it.
 
     Example:
 
@@ -39,7 +39,7 @@ def Tile_LeaveOp : Tile_Op<"leave"> {
 def Tile_ClearOp : Tile_Op<"clear", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Zeros instead of what a work item does not compute";
   let description = [{
-    Where `condition` holds, rows offsets[dim] .. `end` of dimension `dim` of `array`
+    If `condition` holds, rows offsets[dim] .. `end` of dimension `dim` of `array`
     become zeros, `columns` elements of the last dimension from its offset on.
     For a work item of whose tokens nothing is computed: no other access of the
     program touches these elements then.
