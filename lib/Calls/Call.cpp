@@ -131,26 +131,3 @@ gdn::cost::SplitRequest Call::splitRequest() const {
   request.decays = !given.is_undecayed;
   return request;
 }
-
-gdn::cost::Problem Call::describe() const {
-  cost::Problem problem;
-  problem.sequences = sequences;
-  problem.tokens = tokens;
-  problem.packed = isPacked();
-  if (given.longest > 0)
-    problem.longest = given.longest;
-  problem.keyHeads = keyHeads;
-  problem.heads = heads;
-  problem.keyChannels = keyChannels;
-  problem.valueChannels = valueChannels;
-  problem.vTiles = std::max<int64_t>(1, valueChannels / cost::kVTileChannels);
-  problem.dataBytes = sizeOf(typeOf("q"));
-  problem.gateBytes =
-      sizeOf(typeOf("gate")) * (hasChannelGates() ? keyChannels : 1) +
-      sizeOf(typeOf("beta"));
-  problem.gatesChannels = hasChannelGates();
-  problem.stateBytes =
-      sizeOf(typeOf("initial_state")) + sizeOf(typeOf("final_state"));
-  problem.stateVFirst = problem.stateBytes != 0 && stateLayout() == "vk";
-  return problem;
-}

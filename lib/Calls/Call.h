@@ -81,8 +81,6 @@ public:
   /// sequence depend on nothing beside it.
   bool isFixed() const { return given.split == GDN_SPLIT_LENGTH; }
   cost::SplitRequest splitRequest() const;
-  /// The call as the cost model sees it.
-  cost::Problem describe() const;
 
   int64_t batches = 0, tokens = 0, sequences = 0, keyHeads = 0, heads = 0;
   int64_t keyChannels = 0, valueChannels = 0;

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 using namespace gdn::calls;
 namespace cost = gdn::cost;

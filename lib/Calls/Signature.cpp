@@ -21,20 +21,15 @@ using namespace gdn::calls;
 //===----------------------------------------------------------------------===//
 
 bool Signature::isServedBy(const Signature &function) const {
-  bool hasEnds = function.ends == Ends::Any || function.ends == ends;
-  bool hasState = ends == Ends::None || function.state == state;
-  bool hasLayout = ends == Ends::None || function.stateLayout.empty() ||
-                   function.stateLayout == stateLayout;
-  return keyChannels == function.keyChannels &&
-         valueChannels == function.valueChannels &&
-         element == function.element && gate == function.gate &&
-         beta == function.beta && stateIndices == function.stateIndices &&
-         isPacked == function.isPacked &&
-         hasChannelGates == function.hasChannelGates && hasEnds && hasState &&
-         hasLayout && lowerBound == function.lowerBound && op == function.op &&
-         gateDomain == function.gateDomain &&
-         betaDomain == function.betaDomain && norm == function.norm &&
-         stateInterval == function.stateInterval;
+  Signature wanted = *this;
+  if (function.ends == Ends::Any)
+    wanted.ends = Ends::Any;
+  // Absent states have any type, and lie in any way.
+  if (ends == Ends::None)
+    wanted.state = function.state;
+  if (ends == Ends::None || function.stateLayout.empty())
+    wanted.stateLayout = function.stateLayout;
+  return wanted == function;
 }
 
 Signature gdn::calls::signatureOf(const Call &call, std::string_view op) {
@@ -210,14 +205,6 @@ static const Index &indexOf(const GdnCallTable &table) {
 
 const std::vector<Channels> &gdn::calls::channelsOf(const GdnCallTable &table) {
   return indexOf(table).channels;
-}
-
-bool gdn::calls::hasChannels(const GdnCallTable &table,
-                             const Signature &wanted) {
-  const std::vector<Channels> &all = channelsOf(table);
-  return std::find(all.begin(), all.end(),
-                   Channels(wanted.keyChannels, wanted.valueChannels)) !=
-         all.end();
 }
 
 const GdnEntryDesc *gdn::calls::findEntry(const GdnCallTable &table,

@@ -39,6 +39,7 @@ struct Signature {
   /// The bound of a bounded gate, as tables print it.
   std::string_view lowerBound;
 
+  bool operator==(const Signature &) const = default;
   /// Whether a function serves what this one asks for.
   bool isServedBy(const Signature &function) const;
 };
@@ -68,8 +69,6 @@ using Channels = std::pair<int64_t, int64_t>;
 /// The channels of heads that functions of a table have, the smallest heads
 /// first.
 const std::vector<Channels> &channelsOf(const GdnCallTable &table);
-/// Whether any function has the channels of heads that a call has.
-bool hasChannels(const GdnCallTable &table, const Signature &wanted);
 
 /// The functions that serve what a call asks for; null if there is none.
 const GdnEntryDesc *findEntry(const GdnCallTable &table,

@@ -264,13 +264,21 @@ const GdnEntryDesc *gdn::calls::findNear(const GdnCallTable &table,
 
 gdn::cost::Problem gdn::calls::describe(const Call &call,
                                         const Signature &form) {
-  cost::Problem problem = call.describe();
+  cost::Problem problem;
+  problem.sequences = call.sequences;
+  problem.tokens = call.tokens;
+  problem.packed = call.isPacked();
+  if (call.get().longest > 0)
+    problem.longest = call.get().longest;
+  problem.keyHeads = call.keyHeads;
+  problem.heads = call.heads;
   problem.keyChannels = form.keyChannels;
   problem.valueChannels = form.valueChannels;
   problem.vTiles =
       std::max<int64_t>(1, form.valueChannels / cost::kVTileChannels);
   problem.dataBytes = sizeOf(form.element);
   problem.gateBytes = sizeOf(form.gate) + sizeOf(form.beta);
+  problem.gatesChannels = call.hasChannelGates();
   int states = form.ends == Ends::None ? 0 : form.ends == Ends::Both ? 2 : 1;
   problem.stateBytes = states * sizeOf(form.state);
   problem.stateVFirst = problem.stateBytes && call.stateLayout() == "vk";
