@@ -20,8 +20,6 @@ from ._arguments import Call, output_shapes, torch_type
 from ._manifest import GradientForm
 
 _LOG, _LINEAR, _RAW, _BOUNDED = map(_library.GATE_DOMAINS.__getitem__, ("log", "linear", "raw", "bounded"))
-#: What is added to the squares of a row before its norm, as in the forward.
-_NORM_EPSILON = 1e-6
 #: What linear gates are raised to, so that the gradient holds at gates of 0: what it lets through of a state is below
 #: what 16 bits round.
 _LEAST_GATE = 2.0**-10
@@ -91,8 +89,8 @@ class KernelCall(NamedTuple):
     given: tuple[Tensor | None, ...]
     d_o: Tensor | None
     d_final_state: Tensor | None
-    #: From the gradients of q, k, gates and beta to those of the caller's.
-    back: tuple[_Chain, _Chain, _Chain, _Chain]
+    #: From the gradients of gates and of beta to those of the caller's.
+    back: tuple[_Chain, _Chain]
     #: What the gradients of gates are multiplied by in those of A_log, and of dt_bias, where the kernels have no such
     #: parameters.
     raw: tuple[Tensor, Tensor] | None
@@ -101,12 +99,11 @@ class KernelCall(NamedTuple):
 @functools.cache
 def _choose(channels: int, q: str, norm: bool, gate_domain: int, beta_domain: int, decay: str) -> GradientForm:
     """The form of the kernels that leaves the least to do around them; the plain one takes everything."""
-    for has_norm in (norm, False):
-        for gate in (gate_domain, _LOG):
-            for beta in (beta_domain, _library.BETA_VALUE):
-                form = GradientForm(channels, q, has_norm, gate, beta, decay)
-                if form in _FORMS:
-                    return form
+    for gate in (gate_domain, _LOG):
+        for beta in (beta_domain, _library.BETA_VALUE):
+            form = GradientForm(channels, q, norm, gate, beta, decay)
+            if form in _FORMS:
+                return form
     raise NotImplementedError(f"gdn has no gradients of {q} with {channels} channels on a GPU in this build")
 
 
@@ -146,32 +143,6 @@ def kernel_options(form: GradientForm, options: int, g: Tensor | None) -> int:
 
 def _same(gradient: Tensor) -> Tensor:
     return gradient
-
-
-def _sum_rows(x: Tensor) -> Tensor:
-    """The sum of each row."""
-    return x.sum(-1, keepdim=True)
-
-
-def _sum_rows_in_pairs(x: Tensor) -> Tensor:
-    """The same in an order that no other row has a say in: that of torch's sums on a GPU depends on their number."""
-    while (width := x.shape[-1]) > 1:
-        half = width // 2
-        added = x[..., :half] + x[..., half : 2 * half]
-        x = torch.cat([added, x[..., 2 * half :]], -1) if width % 2 else added
-    return x
-
-
-def _normalise(x: Tensor, sum_rows: _Chain = _sum_rows) -> tuple[Tensor, _Chain]:
-    """Rows divided by their norms, in their type; back: r (dy - y (y . dy)) for y = r x."""
-    wide = x.float()
-    inverse = (sum_rows(wide.square()) + _NORM_EPSILON).rsqrt()
-    rows = wide * inverse
-
-    def back(gradient: Tensor) -> Tensor:
-        return inverse * (gradient - rows * sum_rows(rows * gradient))
-
-    return rows.to(x.dtype), back
 
 
 def _with_bias(g: Tensor, dt_bias: Tensor | None) -> Tensor:
@@ -246,18 +217,15 @@ def convert(
 ) -> KernelCall:  # fmt: skip
     """Brings a call to the form that the kernels have."""
     form = form_of(q, v, g, beta, options)
-    normalises = _library.has_l2norm(options) and not form.norm
-    sum_rows = _sum_rows_in_pairs if _library.has_segment_length(options) else _sum_rows
-    (rows_q, back_q), (rows_k, back_k) = (_normalise(x, sum_rows) if normalises else (x, _same) for x in (q, k))
     gates, back_g, raw = _gate(g, A_log, dt_bias, _library.gate_domain_of(options), form)
     betas, back_beta = _beta(beta, _library.beta_domain_of(options), form)
     parameters = (A_log, dt_bias) if _takes_parameters(form) else (None, None)
-    tokens = map(packed, (rows_q, rows_k, v, gates, betas))
+    tokens = map(packed, (q, k, v, gates, betas))
     ends = boundaries(q) if cu_seqlens is None else cu_seqlens
     return KernelCall(
         kernel_options(form, options, g), scale, (*tokens, *parameters, initial_state, ends),
         None if d_o is None else packed(d_o.to(v.dtype)), d_final_state,
-        back=(back_q, back_k, back_g, back_beta), raw=raw,
+        back=(back_g, back_beta), raw=raw,
     )  # fmt: skip
 
 
@@ -335,8 +303,5 @@ def compute(*arguments: Any, states: Tensor | None = None) -> tuple[Tensor | Non
             None if x is None else keep(y * d_g).sum(dim).reshape(x.shape).to(x.dtype)
             for x, y, dim in zip((A_log, dt_bias), call.raw, dims)
         )
-    back_q, back_k, back_g, back_beta = call.back
-    return (
-        chain(q, d_q, back_q), chain(k, d_k, back_k), d_v, chain(g, d_g, back_g), chain(beta, d_beta, back_beta),
-        d_A_log, d_dt_bias, d_state,
-    )  # fmt: skip
+    back_g, back_beta = call.back
+    return d_q, d_k, d_v, chain(g, d_g, back_g), chain(beta, d_beta, back_beta), d_A_log, d_dt_bias, d_state
