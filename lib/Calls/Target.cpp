@@ -277,7 +277,9 @@ gdn::cost::Problem gdn::calls::describe(const Call &call,
   problem.vTiles =
       std::max<int64_t>(1, form.valueChannels / cost::kVTileChannels);
   problem.dataBytes = sizeOf(form.element);
-  problem.gateBytes = sizeOf(form.gate) + sizeOf(form.beta);
+  problem.gateBytes =
+      sizeOf(form.gate) * (form.hasChannelGates ? form.keyChannels : 1) +
+      sizeOf(form.beta);
   problem.gatesChannels = call.hasChannelGates();
   int states = form.ends == Ends::None ? 0 : form.ends == Ends::Both ? 2 : 1;
   problem.stateBytes = states * sizeOf(form.state);

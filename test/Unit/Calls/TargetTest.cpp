@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Target.h"
 #include "TestTable.h"
 
 #include <cmath>
@@ -133,4 +134,16 @@ TEST_F(Convertible, ConvertedRowsAreCut) {
   EXPECT_EQ(choose(call), "waiting");
   call.add("gate", GDN_DTYPE_F32, {2, 32768, 8}, {1 << 20, 8, 1});
   EXPECT_EQ(choose(call), "per_v_tile");
+}
+
+/// A gate a channel has as many bytes as a head has channels in the form.
+TEST(DescribedForm, GatesOfChannelsCount) {
+  TestCall given(512);
+  gdn::calls::Call call(given.get());
+  ASSERT_EQ(call.read(), GDN_SUCCESS);
+  gdn::calls::Signature form =
+      gdn::calls::signatureOf(call, gdn::calls::kChunkOp);
+  EXPECT_EQ(gdn::calls::describe(call, form).gateBytes, 4 + 4);
+  form.hasChannelGates = true;
+  EXPECT_EQ(gdn::calls::describe(call, form).gateBytes, 4 * 128 + 4);
 }
