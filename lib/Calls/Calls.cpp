@@ -7,8 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "Conversions.h"
-#include "Describe.h"
-#include "KnownCalls.h"
 
 #include <algorithm>
 #include <cstring>
@@ -71,11 +69,6 @@ GdnRuntimeStatus gdnCallPlan(const GdnCallTable *table, const GdnCall *given,
     rememberPlan(*table, *given, *plan);
     return GDN_SUCCESS;
   });
-}
-
-const GdnCallPlan *gdnCallRecall(const GdnCallTable *table,
-                                 const GdnCall *call) {
-  return table && call ? recallPlan(*table, *call) : nullptr;
 }
 
 //===----------------------------------------------------------------------===//

@@ -49,6 +49,10 @@ GdnRuntimeStatus chooseBackward(const GdnCallTable &table, const Call &call,
 cost::SavingChoice chooseSaving(const Call &call, bool hasSegments,
                                 const cost::Chip &chip);
 
+/// Makes a plan one of the thread's last few (gdnCallRecall).
+void rememberPlan(const GdnCallTable &table, const GdnCall &call,
+                  const GdnCallPlan &plan);
+
 /// Finds the call's array for each argument of the plan's function.
 GdnRuntimeStatus placeArguments(const Call &call, GdnCallPlan &plan);
 

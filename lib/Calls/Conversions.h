@@ -147,6 +147,11 @@ private:
 std::string listNames(const Call &call, const Conversion &conversion,
                       const char *quote);
 
+/// What was chosen for a call, and what is predicted of it, as JSON.
+std::string describeChoice(const Call &call, const Choice &chosen,
+                           const Conversions &conversions,
+                           uint64_t workspaceBytes);
+
 /// Copies and the other conversions of a call as JSON: what they do, bytes and
 /// seconds.
 std::string copiesToJson(const Conversions &conversions, const Call &call,

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Describe.h"
+#include "Conversions.h"
 
 #include <cstdio>
 

@@ -13,8 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KnownCalls.h"
-
+#include "Choice.h"
 #include "Layout.h"
 
 #include <algorithm>
@@ -117,9 +116,11 @@ Key::Key(const GdnCallTable &table, const GdnCall &call) {
 
 static thread_local KnownCalls knownCalls;
 
-const GdnCallPlan *gdn::calls::recallPlan(const GdnCallTable &table,
-                                          const GdnCall &call) {
-  const Key key(table, call);
+const GdnCallPlan *gdnCallRecall(const GdnCallTable *table,
+                                 const GdnCall *call) {
+  if (!table || !call)
+    return nullptr;
+  const Key key(*table, *call);
   for (const KnownCall &known : knownCalls.list)
     if (key == known.key)
       return &known.plan;
