@@ -152,8 +152,9 @@ def options_of(
         beta_domain = _library.BETA_DOUBLED_LOGIT if allow_neg_eigval else _library.BETA_LOGIT
     domain = _gate_domain(gate_domain, raw_gate)
     return _library.pack_options(
-        domain, beta_domain, bool(l2norm), v_first_of(state_v_first, state_layout), recurrent
-    )
+        gate_domain=domain, beta_domain=beta_domain, l2norm=bool(l2norm),
+        state_v_first=v_first_of(state_v_first, state_layout), recurrent=recurrent,
+    )  # fmt: skip
 
 
 def _list_options() -> Iterator[tuple[tuple[Any, ...], int]]:

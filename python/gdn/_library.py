@@ -41,12 +41,8 @@ MOST_FIRST_STATE, MOST_SPLIT_BY = FIELDS["first_state"].most, FIELDS["split_by"]
 pack_first_state = FIELDS["first_state"].pack
 
 
-def pack_options(gate_domain: int, beta_domain: int, l2norm: int, state_v_first: int, recurrent: int) -> int:
-    """The options of a call as the integer that the library and the torch ops take; the last three are 0 or 1."""
-    numbers = {
-        "gate_domain": gate_domain, "beta_domain": beta_domain, "l2norm": l2norm, "state_v_first": state_v_first,
-        "recurrent": recurrent,
-    }  # fmt: skip
+def pack_options(**numbers: int) -> int:
+    """The options of a call as the integer that the library and the torch ops take: numbers of fields, 0 of all others."""
     return sum(FIELDS[name].pack(number) for name, number in numbers.items())
 
 
@@ -58,12 +54,12 @@ SPLIT_MASK = FIELDS["split"].pack(FIELDS["split"].most)
 
 def pack_segments(count: int) -> int:
     """So many segments of the longest sequence, as options."""
-    return FIELDS["split"].pack(2) | FIELDS["split_by"].pack(count)
+    return pack_options(split=2, split_by=count)
 
 
 def pack_segment_length(tokens: int) -> int:
     """Segments of so many tokens, as options."""
-    return FIELDS["split"].pack(3) | FIELDS["split_by"].pack(tokens)
+    return pack_options(split=3, split_by=tokens)
 
 
 def has_segment_length(options: int) -> bool:
@@ -71,9 +67,9 @@ def has_segment_length(options: int) -> bool:
     return options & SPLIT_MASK == pack_segment_length(0)
 
 
-def segments_of(options: int) -> int:
-    """What a call with these options says about segments, as options."""
-    return options & (SPLIT_MASK | FIELDS["split_by"].pack(MOST_SPLIT_BY))
+def segments_of(options: int, decays: bool = True) -> int:
+    """What decides about the segments of a call, as options: what it says about them, and whether its gates decay."""
+    return options & (SPLIT_MASK | FIELDS["split_by"].pack(MOST_SPLIT_BY)) | (0 if decays else UNDECAYED)
 
 
 def path() -> pathlib.Path:

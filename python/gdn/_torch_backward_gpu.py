@@ -131,9 +131,11 @@ def has_segments(form: GradientForm) -> bool:
 
 def kernel_options(form: GradientForm, options: int, g: Tensor | None) -> int:
     """The options of a call as the kernels of this form have it."""
-    v_first = _library.state_is_v_first(options)
-    own = _library.pack_options(form.gate_domain, form.beta_domain, form.norm, v_first, False)
-    return own | _library.segments_of(options) | (_library.UNDECAYED if g is None else 0)
+    own = _library.pack_options(
+        gate_domain=form.gate_domain, beta_domain=form.beta_domain, l2norm=form.norm,
+        state_v_first=_library.state_is_v_first(options),
+    )  # fmt: skip
+    return own | _library.segments_of(options, decays=g is not None)
 
 
 # ----------------------------------------------------------------------------------------------------------------------

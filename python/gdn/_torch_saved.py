@@ -86,14 +86,9 @@ def why_inputs(tensors: Any, scale: float | None, options: int, device: int | No
     if q.is_cuda:
         device = q.device.index or 0
     if device is not None and all(type(size) is int for size in sizes):
-        if not _pays(device, *sizes, int(chain.has_segments(form)), _options_of(g, options)):
+        if not _pays(device, *sizes, int(chain.has_segments(form)), _library.segments_of(options, g is not None)):
             return "time: computing them again is predicted to take less"
     return None
-
-
-def _options_of(g: Tensor | None, options: int) -> int:
-    """What decides about segments."""
-    return _library.segments_of(options) | (_library.UNDECAYED if g is None else 0)
 
 
 @functools.lru_cache(maxsize=1024)

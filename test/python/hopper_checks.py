@@ -138,8 +138,7 @@ def test_failed_launch():
 
 
 def options(**kwargs):
-    values = {"gate_domain": 0, "beta_domain": 0, "l2norm": False, "state_v_first": False, "recurrent": False}
-    return _library.pack_options(**{**values, **kwargs})
+    return _library.pack_options(**kwargs)
 
 
 def with_channels(channels):

@@ -70,7 +70,9 @@ def model(gates, **sizes):
     return tensors(**sizes, **found)
 
 
-NORMS, MODEL = (_library.pack_options(gate, beta, True, False, False) for gate, beta in ((0, 0), (2, 1)))
+NORMS, MODEL = (
+    _library.pack_options(gate_domain=gate, beta_domain=beta, l2norm=True) for gate, beta in ((0, 0), (2, 1))
+)
 
 
 # Other types and states have kernels with norms and raw gates.
@@ -100,7 +102,7 @@ def of_channels(T=256, HV=4, K=128, gates="float32", **sizes):
     return tensors(T=T, HV=HV, K=K, **sizes, **found)
 
 
-BOUNDED, BOUNDED_NORMS = (_library.pack_options(3, 0, norm, False, False) for norm in (False, True))
+BOUNDED, BOUNDED_NORMS = (_library.pack_options(gate_domain=3, l2norm=norm) for norm in (False, True))
 
 
 @pytest.mark.parametrize("ends", STATES)

@@ -78,7 +78,7 @@ def test_states(strides):
 
 def test_gate_parameters():
     changes = {name: Tensor("float32", 4, strides=[2]) for name in ("A_log", "dt_bias")}
-    options = gdn._library.pack_options(2, 1, False, False, False)
+    options = gdn._library.pack_options(gate_domain=2, beta_domain=1)
     assert launches(tensors(**changes), options=options) == 3
 
 

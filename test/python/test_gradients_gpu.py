@@ -155,7 +155,7 @@ def test_forms(form, words):
     """As much as there are kernels for is left to them."""
     x, g = torch.empty(1, 8, 1, form.get("K", 128), dtype=torch.bfloat16), torch.empty(1, 8, 1)
     gate = _library.GATE_DOMAINS[form.get("gate", "log")]
-    options = _library.pack_options(gate, form.get("logits", 0), form.get("l2norm", False), False, False)
+    options = _library.pack_options(gate_domain=gate, beta_domain=form.get("logits", 0), l2norm=form.get("l2norm", False))
     found = _torch_backward_gpu.form_of(x, x, g, g, options)
     said = ["norm"] * found.norm + ["raw"] * (found.gate_domain == 2) + ["logit"] * (found.beta_domain == 1)
     assert " ".join(said) == (words if words != "plain" else "")
