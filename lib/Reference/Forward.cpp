@@ -20,7 +20,9 @@ static void forwardHead(const Problem &p, int64_t n, int64_t head,
     return progress.add(p.sequenceStart(n + 1) - p.sequenceStart(n));
   ActivatedChunk chunk(p);
   std::vector<double> state, v(chunkTokens * lanes), o(v);
-  loadState(p, p.initialState, *row, head, state);
+  bool hasState = p.hasInitialState.empty() || p.hasInitialState[n];
+  loadState(p, hasState ? p.initialState : std::vector<double>(), *row, head,
+            state);
   int64_t end = p.sequenceStart(n + 1);
   for (int64_t first = p.sequenceStart(n); first < end; first += chunkTokens) {
     int64_t tokens = std::min(chunkTokens, end - first);

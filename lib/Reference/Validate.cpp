@@ -152,6 +152,11 @@ static std::string checkState(const char *name, const Problem &p,
 
 /// States in a pool.
 static std::string checkStateIndices(const Problem &p) {
+  auto flags = static_cast<int64_t>(p.hasInitialState.size());
+  if (flags && (p.stateIndices.empty() || flags != p.numSequences()))
+    return "expected has_initial_state of shape [N=" +
+           number(p.numSequences()) + "] with state_indices, got " +
+           number(flags) + " values";
   if (p.stateIndices.empty())
     return {};
   if (p.poolSize < 0)

@@ -32,7 +32,8 @@ tools::operandsOf(DeltaRuleOpInterface op) {
       {op.getCuSeqlens(), Role::CuSeqlens},
       {op.getALog(), Role::ALog},
       {op.getDtBias(), Role::DtBias},
-      {op.getStateIndices(), Role::StateIndices}};
+      {op.getStateIndices(), Role::StateIndices},
+      {op.getHasInitialState(), Role::HasInitialState}};
   if (auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(op.getOperation())) {
     operands.emplace_back(backward.getDO(), Role::DOut);
     operands.emplace_back(backward.getDFinalState(), Role::DFinalState);
@@ -70,6 +71,7 @@ llvm::SmallVector<llvm::StringRef> tools::dimNamesOf(DeltaRuleOpInterface op,
                : llvm::SmallVector<llvm::StringRef>{states, "H", "V", "K"};
   }
   case Role::StateIndices:
+  case Role::HasInitialState:
     return {"N"};
   case Role::CuSeqlens:
     return {"N+1"};
@@ -173,7 +175,8 @@ llvm::Expected<std::vector<Argument>> tools::getArguments(func::FuncOp func) {
       std::string type;
       llvm::raw_string_ostream(type) << value.getType();
       return llvm::createStringError(llvm::formatv(
-          "expected argument {0} of @{1} to be a tensor of f32, bf16, f16, i32 "
+          "expected argument {0} of @{1} to be a tensor of f32, bf16, f16, i8, "
+          "i32 "
           "or i64, or a scalar of {2}, got {3}",
           argument.index, func.getSymName(), kScalarArguments, type));
     }

@@ -126,8 +126,9 @@ llvm::Error Evaluator::evaluateConstant(arith::ConstantOp op) {
   }
   auto elements = dyn_cast<DenseElementsAttr>(op.getValue());
   if (!elements || !elementOf(elements.getElementType()))
-    return failAt(op, "expected a constant tensor of f32, bf16, f16, i32 or "
-                      "i64 for --check, got another one");
+    return failAt(op,
+                  "expected a constant tensor of f32, bf16, f16, i8, i32 or "
+                  "i64 for --check, got another one");
   auto result = std::make_shared<std::vector<double>>();
   result->reserve(elements.getNumElements());
   if (isa<FloatType>(elements.getElementType()))
@@ -192,6 +193,8 @@ void Evaluator::setStateIndices(reference::Problem &problem,
   problem.poolSize = values[op.getInitialState()].shape[0];
   if (Value first = op.getFirstState())
     problem.firstState = static_cast<int64_t>(copy(first).front());
+  for (double flag : copy(op.getHasInitialState()))
+    problem.hasInitialState.push_back(flag != 0);
 }
 
 reference::Problem Evaluator::makeProblem(DeltaRuleOpInterface op) {

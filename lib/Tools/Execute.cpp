@@ -73,7 +73,7 @@ llvm::Expected<Executable> Executable::compile(ModuleOp module,
       std::string text;
       llvm::raw_string_ostream(text) << type;
       return fail("expected results of @{0} to be tensors of f32, bf16, f16, "
-                  "i32 or i64, got {1}",
+                  "i8, i32 or i64, got {1}",
                   entry.getSymName(), text);
     }
     results.push_back({*element, tensor.getRank()});

@@ -27,6 +27,8 @@ static int32_t getDType(Element element) {
     return GDN_DTYPE_BF16;
   case Element::F16:
     return GDN_DTYPE_F16;
+  case Element::I8:
+    return GDN_DTYPE_U8;
   case Element::I32:
     return GDN_DTYPE_I32;
   case Element::I64:
@@ -36,8 +38,8 @@ static int32_t getDType(Element element) {
 }
 
 static std::optional<Element> getElement(int32_t dtype) {
-  for (Element element :
-       {Element::F32, Element::BF16, Element::F16, Element::I32, Element::I64})
+  for (Element element : {Element::F32, Element::BF16, Element::F16,
+                          Element::I8, Element::I32, Element::I64})
     if (getDType(element) == dtype)
       return element;
   return std::nullopt;
@@ -132,10 +134,10 @@ llvm::Error Call::addOutput(int32_t index) {
   const GdnArgDesc &desc = function.args[function.num_inputs + index];
   std::optional<Element> element = getElement(desc.dtype);
   if (!element)
-    return llvm::createStringError(
-        llvm::formatv("expected output '{0}' of f32, bf16, f16, i32 or i64, "
-                      "got type {1}",
-                      desc.name, desc.dtype));
+    return llvm::createStringError(llvm::formatv(
+        "expected output '{0}' of f32, bf16, f16, i8, i32 or i64, "
+        "got type {1}",
+        desc.name, desc.dtype));
   llvm::SmallVector<int64_t> shape(desc.rank);
   if (llvm::Error error = toError(
           gdnFunctionGetOutputShape(&function, arguments.data(),

@@ -39,6 +39,8 @@ llvm::StringRef tools::name(Element element) {
     return "bf16";
   case Element::F16:
     return "f16";
+  case Element::I8:
+    return "i8";
   case Element::I32:
     return "i32";
   case Element::I64:
@@ -55,6 +57,8 @@ int64_t tools::byteSize(Element element) {
   case Element::BF16:
   case Element::F16:
     return 2;
+  case Element::I8:
+    return 1;
   case Element::I64:
     return 8;
   }
@@ -68,6 +72,8 @@ std::optional<Element> tools::elementOf(Type type) {
     return Element::BF16;
   if (type.isF16())
     return Element::F16;
+  if (type.isSignlessInteger(8))
+    return Element::I8;
   if (type.isSignlessInteger(32))
     return Element::I32;
   if (type.isSignlessInteger(64))
@@ -97,6 +103,7 @@ double tools::roundTo(Element element, double value) {
     return roundToFormat(bf16Format, value);
   case Element::F16:
     return roundToFormat(f16Format, value);
+  case Element::I8:
   case Element::I32:
   case Element::I64:
     return std::nearbyint(value);
@@ -214,6 +221,8 @@ double HostArray::operator[](int64_t index) const {
     return decodeBF16(loadAs<uint16_t>(data(), index));
   case Element::F16:
     return decodeF16(loadAs<uint16_t>(data(), index));
+  case Element::I8:
+    return loadAs<int8_t>(data(), index);
   case Element::I32:
     return loadAs<int32_t>(data(), index);
   case Element::I64:
@@ -231,6 +240,8 @@ void HostArray::set(int64_t index, double value) {
     return storeAs(data(), index, encodeBF16(rounded));
   case Element::F16:
     return storeAs(data(), index, encodeF16(rounded));
+  case Element::I8:
+    return storeAs(data(), index, static_cast<int8_t>(rounded));
   case Element::I32:
     return storeAs(data(), index, static_cast<int32_t>(rounded));
   case Element::I64:

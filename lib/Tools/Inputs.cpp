@@ -29,7 +29,9 @@ using namespace mlir::gdn::tools;
 
 /// What integers of a type are below, as far as doubles count them.
 static double limitOf(Element element) {
-  return element == Element::I32 ? 0x1p31 : 0x1p53;
+  return element == Element::I8    ? 0x1p7
+         : element == Element::I32 ? 0x1p31
+                                   : 0x1p53;
 }
 
 namespace {

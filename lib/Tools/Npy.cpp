@@ -261,8 +261,9 @@ llvm::Error tools::writeNpy(StringRef path, const HostArray &array) {
   llvm::raw_fd_ostream os(path, failure);
   if (failure)
     return fail(path, "expected a writable file, got '{0}'", failure.message());
-  bool isInteger =
-      array.getElement() == Element::I32 || array.getElement() == Element::I64;
+  Element element = array.getElement();
+  bool isInteger = element == Element::I8 || element == Element::I32 ||
+                   element == Element::I64;
   std::string header = "{'descr': '" + std::string(isInteger ? "<i8" : "<f4") +
                        "', 'fortran_order': False, 'shape': (";
   for (int64_t size : array.getShape())

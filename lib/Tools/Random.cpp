@@ -186,6 +186,9 @@ static void drawElements(const Argument &argument,
     case Role::DtBias:
       x = drawDtBias(op, options.meanGate, generator);
       break;
+    case Role::HasInitialState:
+      x = generator.uniform() < 0.5;
+      break;
     case Role::DFinalState:
       // A state's gradient meets every token; at full size it would drown d_o.
       x = generator.normal() / 8;

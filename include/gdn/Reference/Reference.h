@@ -81,6 +81,9 @@ struct Problem {
   std::vector<int64_t> stateIndices;
   int64_t firstState = 0;
   int64_t poolSize = 0; ///< P, the rows of initialState with stateIndices.
+  /// Optional, [N], with stateIndices: a sequence with false begins with zeros,
+  /// whatever its row holds.
+  std::vector<bool> hasInitialState;
 
   GateKind gateKind = GateKind::None;
   GateDomain gateDomain = GateDomain::Log;

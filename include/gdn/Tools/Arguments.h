@@ -30,6 +30,7 @@ enum class Role {
   ALog,
   DtBias,
   StateIndices,
+  HasInitialState,
   DOut,
   DFinalState,
   Other

@@ -23,7 +23,7 @@
 namespace mlir::gdn::tools {
 
 /// Element types of the arrays that a compiled function takes and returns.
-enum class Element { F32, BF16, F16, I32, I64 };
+enum class Element { F32, BF16, F16, I8, I32, I64 };
 
 /// The element type as it is written in MLIR text.
 llvm::StringRef name(Element element);

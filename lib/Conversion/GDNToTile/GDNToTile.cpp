@@ -59,6 +59,7 @@ static MemRefType arrayType(const Stage &stage, StringRef name, Type type,
                                              "sequence_state", "final_state"};
   // A state pass has states of segments, which are whole arrays.
   bool isView = notes.isStrided || name == "state_indices" ||
+                name == "has_initial_state" ||
                 (stage["before"] && llvm::is_contained(kViews, name) &&
                  (name != "final_state" || isa<FusedStageOp>(stage.op)));
   if (!strides.empty() && !isView)

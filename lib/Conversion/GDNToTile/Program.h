@@ -41,8 +41,8 @@ struct StageFacts {
   StateLayout segmentLayout = StateLayout::KV;
   /// Whether sequences are packed, not rows of a batch.
   bool isPacked = false;
-  /// States that a call may have or not.
-  SmallVector<StringRef, 2> optionalStates;
+  /// Arrays that a call may have or not: states, and which of them are there.
+  SmallVector<StringRef, 2> optionalArrays;
   /// The chain of two products (spec 3.5) instead of that of three (spec 3.3).
   bool twoProductChain = false;
   /// How sequences are cut: segments of each, or tokens of a segment; else 0.

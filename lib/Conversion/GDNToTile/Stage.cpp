@@ -42,12 +42,12 @@ static constexpr int64_t kParts = 16;
 static constexpr StringLiteral kBoundaries = "cu_seqlens";
 
 static constexpr StringLiteral kRecurrentOperands[] = {
-    "q",          "k",
-    "v",          "beta",
-    "gate",       "initial_state",
-    kBoundaries,  "a_log",
-    "dt_bias",    "state_indices",
-    "first_state"};
+    "q",           "k",
+    "v",           "beta",
+    "gate",        "initial_state",
+    kBoundaries,   "a_log",
+    "dt_bias",     "state_indices",
+    "first_state", "has_initial_state"};
 static constexpr StringLiteral kFusedOperands[] = {"q",
                                                    "k",
                                                    "v",
@@ -59,6 +59,7 @@ static constexpr StringLiteral kFusedOperands[] = {"q",
                                                    "dt_bias",
                                                    "state_indices",
                                                    "first_state",
+                                                   "has_initial_state",
                                                    "starts",
                                                    "before",
                                                    "closes",
@@ -90,9 +91,9 @@ static constexpr StringLiteral kSegmentStartsOperands[] = {
 static constexpr StringLiteral kSegmentBoundariesOperands[] = {
     "k", "sampled_gate", kBoundaries, "length", "parts", "longer_length"};
 static constexpr StringLiteral kSegmentScanOperands[] = {
-    "map",           "decay",         "states",     "initial_state",
-    kBoundaries,     "before",        "starts",     "boundaries",
-    "last_segments", "state_indices", "first_state"};
+    "map",           "decay",         "states",      "initial_state",
+    kBoundaries,     "before",        "starts",      "boundaries",
+    "last_segments", "state_indices", "first_state", "has_initial_state"};
 static constexpr StringLiteral kRunOperands[] = {"q",
                                                  "k",
                                                  "v",
@@ -102,7 +103,8 @@ static constexpr StringLiteral kRunOperands[] = {"q",
                                                  "initial_state",
                                                  kBoundaries,
                                                  "state_indices",
-                                                 "first_state"};
+                                                 "first_state",
+                                                 "has_initial_state"};
 static constexpr StringLiteral kLinearAttentionOperands[] = {
     "q", "k", "v", "initial_state", kBoundaries};
 static constexpr StringLiteral kBackwardOperands[] = {

@@ -71,12 +71,13 @@ static constexpr StringLiteral kStates[] = {"initial_state", "final_state",
 static LogicalResult keepNotes(Stage &stage, StringRef name, Type type,
                                ArrayNotes notes) {
   bool isState = llvm::is_contained(kStates, name);
-  if ((notes.isOptional || notes.isStrided) && !isState)
+  bool mayHave = isState || (name == "has_initial_state" && !notes.isStrided);
+  if ((notes.isOptional || notes.isStrided) && !mayHave)
     return stage.op->emitOpError("expected ")
            << nameOf(notes) << " on states alone, got it on " << name;
   if (!notes.isOptional)
     return success();
-  if (stage["state_indices"])
+  if (stage["state_indices"] && isState)
     return stage.op->emitOpError("expected a pool of states that each call "
                                  "has beside state_indices, got ")
            << GDNDialect::getOptionalAttrName() << " on " << name;
@@ -84,7 +85,7 @@ static LogicalResult keepNotes(Stage &stage, StringRef name, Type type,
     return stage.op->emitOpError("expected ")
            << name << " of a dynamic first extent, since the function says "
            << GDNDialect::getOptionalAttrName() << ", got " << type;
-  stage.facts.optionalStates.push_back(name);
+  stage.facts.optionalArrays.push_back(name);
   return success();
 }
 

@@ -59,10 +59,34 @@ void gdn::skipUnnamed(Program &p) {
 Value gdn::isThere(Program &p, StringRef name) {
   if (p.hasState)
     return p.hasState;
-  if (!llvm::is_contained(p.facts.optionalStates, name))
+  if (!llvm::is_contained(p.facts.optionalArrays, name))
     return {};
   Value rows = memref::DimOp::create(p.b, p[name], 0);
   return arith::CmpIOp::create(p.b, arith::CmpIPredicate::ne, rows, p.zero);
+}
+
+/// Whether the sequence begins with its row of a pool, and not with zeros. A
+/// call without flags has none that says no: a loop, which any role of a kernel
+/// may run over numbers, takes no turn then.
+static Value beginsWithRow(Program &p) {
+  TileBuilder &b = p.b;
+  StringRef name = "has_initial_state";
+  auto read = [&]() -> Value {
+    Value flag = memref::LoadOp::create(b, p[name], p.sequence);
+    Value no = arith::ConstantOp::create(b, b.getI8IntegerAttr(0));
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, flag, no);
+  };
+  if (!llvm::is_contained(p.facts.optionalArrays, name))
+    return read();
+  Value one = b.index(1),
+        yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
+  Value turns =
+      arith::MinUIOp::create(b, memref::DimOp::create(b, p[name], 0), one);
+  auto loop = scf::ForOp::create(b, p.zero, turns, one, yes);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  scf::YieldOp::create(b, read());
+  return loop.getResult(0);
 }
 
 Value gdn::loadState(Program &p, StringRef name, ArrayRef<Value> offsets,
@@ -75,6 +99,8 @@ Value gdn::loadState(Program &p, StringRef name, ArrayRef<Value> offsets,
     return {b.f32(b.load(p[name], offsets, axes, shape))};
   };
   Value there = isThere(p, name);
+  if (p["has_initial_state"])
+    there = arith::AndIOp::create(b, there, beginsWithRow(p));
   if (!there)
     return load()[0];
   return choose(p, there, load, [&]() -> SmallVector<Value> {

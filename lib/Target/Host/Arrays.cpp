@@ -123,8 +123,9 @@ FailureOr<Array> FunctionBuilder::addTemporary(tile::LaunchOp launch,
   table.temporaries.push_back(
       {getDType(getElementTypeOrSelf(type)), array.extents});
   if (!table.temporaries.back().dtype)
-    return launch.emitOpError("expected outs of bf16, f16, f32, i32 or i64, "
-                              "got ")
+    return launch.emitOpError(
+               "expected outs of bf16, f16, f32, i8, i32 or i64, "
+               "got ")
            << type;
   return array;
 }

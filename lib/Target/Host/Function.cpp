@@ -44,7 +44,7 @@ LogicalResult FunctionBuilder::addArgument(unsigned number, Type type,
   if (array ? !argument.dtype : !argument.kind || isResult)
     return function.emitOpError("expected ")
            << (isResult ? "results" : "arguments")
-           << " to be tensors or memrefs of bf16, f16, f32, i32 or i64"
+           << " to be tensors or memrefs of bf16, f16, f32, i8, i32 or i64"
            << (isResult ? "" : ", or scalars of ")
            << (isResult ? StringLiteral("") : kScalarArguments) << ", got "
            << type;

@@ -72,6 +72,31 @@ func.func @segments(%q: tensor<1x?x1x64xbf16>, %v: tensor<1x?x2x64xbf16>, %b: te
 
 // -----
 
+// With flags the load asks for one more thing, and the store does not. A call without them has an array of no entries.
+// CHECK-LABEL: gdn_tile.program @flags_recurrent(
+// CHECK-SAME: %has_initial_state: memref<?xi8, strided<[?], offset: ?>>) outs(
+// CHECK: %[[NAMED:.*]] = arith.cmpi ult
+// CHECK: %[[COUNT:.*]] = memref.dim %has_initial_state, %c0
+// CHECK: %[[TURNS:.*]] = arith.minui %[[COUNT]], %c1
+// CHECK: %[[HAS:.*]] = scf.for %{{.*}} = %c0{{.*}} to %[[TURNS]] step %c1{{.*}} iter_args(%{{.*}} = %true{{.*}}) -> (i1) {
+// CHECK:   %[[FLAG:.*]] = memref.load %has_initial_state[%n]
+// CHECK:   %[[IS:.*]] = arith.cmpi ne, %[[FLAG]], %c0_i8
+// CHECK:   scf.yield %[[IS]]
+// CHECK: %[[BEGINS:.*]] = arith.andi %[[NAMED]], %[[HAS]]
+// CHECK: scf.if %[[BEGINS]] -> (tensor<64x64xf32>) {
+// CHECK-NEXT: gdn_tile.load %final_state
+// CHECK: scf.if %[[NAMED]] {
+// CHECK-NEXT: gdn_tile.store %{{.*}}, %final_state
+func.func @flags(%q: tensor<?x1x1x64xbf16>, %b: tensor<?x1x1xf32>, %pool: tensor<?x1x64x64xf32> {gdn.strided}, %rows: tensor<?xi32>,
+                 %has: tensor<?xi8> {gdn.optional}) -> (tensor<?x1x1x64xbf16>, tensor<?x1x64x64xf32>) {
+  %o, %s = gdn.stage.recurrent q(%q : tensor<?x1x1x64xbf16>) k(%q : tensor<?x1x1x64xbf16>) v(%q : tensor<?x1x1x64xbf16>)
+      beta(%b : tensor<?x1x1xf32>) initial_state(%pool : tensor<?x1x64x64xf32>)
+      state_indices(%rows : tensor<?xi32>) has_initial_state(%has : tensor<?xi8>) -> tensor<?x1x1x64xbf16>, tensor<?x1x64x64xf32>
+  return %o, %s : tensor<?x1x1x64xbf16>, tensor<?x1x64x64xf32>
+}
+
+// -----
+
 // An index is of a row of what is there.
 func.func @optional(%q: tensor<?x1x1x64xbf16>, %b: tensor<?x1x1xf32>, %pool: tensor<?x1x64x64xf32> {gdn.optional}, %rows: tensor<?xi32>)
     -> tensor<?x1x1x64xbf16> {

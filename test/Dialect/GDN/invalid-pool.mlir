@@ -96,6 +96,40 @@ func.func @pool_c7(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %entry: te
 
 // -----
 
+func.func @pool_c2_flags(%q: tensor<2x1x2x32xf32>, %b: tensor<2x1x2xf32>, %states: tensor<2x2x32x32xf32>, %flags: tensor<2xi8>) {
+  // expected-error @below {{expected has_initial_state only beside state_indices, got no state_indices}}
+  %o = gdn.recurrent_gated_delta_rule q(%q : tensor<2x1x2x32xf32>) k(%q : tensor<2x1x2x32xf32>) v(%q : tensor<2x1x2x32xf32>)
+      beta(%b : tensor<2x1x2xf32>) initial_state(%states : tensor<2x2x32x32xf32>) has_initial_state(%flags : tensor<2xi8>)
+      -> tensor<2x1x2x32xf32>
+  return
+}
+
+// -----
+
+func.func @pool_c8(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %pool: tensor<9x2x32x32xf32>, %cu: tensor<4xi32>,
+                   %rows: tensor<3xi64>, %flags: tensor<1xi8>) {
+  // expected-error @below {{expected has_initial_state of shape [N] = [3], got 'tensor<1xi8>'}}
+  %o = gdn.chunk_gated_delta_rule q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
+      beta(%b : tensor<1x64x2xf32>) initial_state(%pool : tensor<9x2x32x32xf32>) cu_seqlens(%cu : tensor<4xi32>)
+      state_indices(%rows : tensor<3xi64>) has_initial_state(%flags : tensor<1xi8>) -> tensor<1x64x2x32xf32>
+  return
+}
+
+// -----
+
+// Segments begin with what the scan has made, which has looked at the flags.
+func.func @pool_c9(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %entry: tensor<4x2x32x32xf32>, %cu: tensor<5xi32>,
+                   %rows: tensor<2xi32>, %flags: tensor<4xi8>, %numbers: tensor<4xi32>, %count: index) {
+  // expected-error @below {{expected no has_initial_state beside num_states, got it: segments begin with states of their own}}
+  %o = gdn.stage.fused q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>)
+      beta(%b : tensor<1x64x2xf32>) initial_state(%entry : tensor<4x2x32x32xf32>) cu_seqlens(%cu : tensor<5xi32>)
+      state_indices(%rows : tensor<2xi32>) has_initial_state(%flags : tensor<4xi8>) sequence_numbers(%numbers : tensor<4xi32>)
+      num_states(%count : index) {chunk_size = 32} -> tensor<1x64x2x32xf32>
+  return
+}
+
+// -----
+
 // No backward takes a pool.
 func.func @backward(%q: tensor<1x64x2x32xf32>, %b: tensor<1x64x2xf32>, %pool: tensor<9x2x32x32xf32>, %rows: tensor<1xi32>) {
   // expected-error @+2 {{expected no state_indices in a backward, got them: gradients are those of states [N, ...]}}

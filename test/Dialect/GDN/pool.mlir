@@ -7,10 +7,12 @@
 
 // The pool is updated where it is: in the buffer form it is among `outs`.
 // CHECK-LABEL: func.func @chunk(
-// CHECK: gdn.chunk_gated_delta_rule {{.*}} state_indices(%{{.*}} : tensor<?xi32>) first_state(%{{.*}} : index) {output_final_state}
+// CHECK: gdn.chunk_gated_delta_rule {{.*}} state_indices(%{{.*}} : tensor<?xi32>) first_state(%{{.*}} : index)
+// CHECK-SAME: has_initial_state(%{{.*}} : tensor<?xi8>) {output_final_state}
 // NAMES-LABEL: func.func @chunk(
 // NAMES-SAME: {gdn.dims = ["P", "H", "K", "V"], gdn.name = "initial_state"}
-// NAMES-SAME: {gdn.dims = ["N"], gdn.name = "state_indices"}, %{{.*}}: index {gdn.name = "first_state"})
+// NAMES-SAME: {gdn.dims = ["N"], gdn.name = "state_indices"}, %{{.*}}: index {gdn.name = "first_state"},
+// NAMES-SAME: tensor<?xi8> {gdn.dims = ["N"], gdn.name = "has_initial_state"})
 // NAMES-SAME: {gdn.dims = ["P", "H", "K", "V"], gdn.name = "final_state"}
 // BUFFERS-LABEL: func.func @chunk(
 // BUFFERS-SAME: %[[POOL:[a-z0-9]+]]: memref<?x2x64x64xf32>
@@ -19,11 +21,11 @@
 // BUFFERS: gdn.chunk_gated_delta_rule {{.*}} outs(%[[O]], %[[POOL]] : memref<1x?x2x64xbf16>, memref<?x2x64x64xf32>)
 // BUFFERS: return %[[O]], %[[POOL]]
 func.func @chunk(%q: tensor<1x?x2x64xbf16>, %b: tensor<1x?x2xf32>, %pool: tensor<?x2x64x64xf32>, %cu: tensor<?xi32>,
-                 %rows: tensor<?xi32>, %first: index) -> (tensor<1x?x2x64xbf16>, tensor<?x2x64x64xf32>) {
+                 %rows: tensor<?xi32>, %first: index, %flags: tensor<?xi8>) -> (tensor<1x?x2x64xbf16>, tensor<?x2x64x64xf32>) {
   %o, %s = gdn.chunk_gated_delta_rule q(%q : tensor<1x?x2x64xbf16>) k(%q : tensor<1x?x2x64xbf16>) v(%q : tensor<1x?x2x64xbf16>)
       beta(%b : tensor<1x?x2xf32>) initial_state(%pool : tensor<?x2x64x64xf32>) cu_seqlens(%cu : tensor<?xi32>)
-      state_indices(%rows : tensor<?xi32>) first_state(%first : index) {output_final_state}
-      -> tensor<1x?x2x64xbf16>, tensor<?x2x64x64xf32>
+      state_indices(%rows : tensor<?xi32>) first_state(%first : index) has_initial_state(%flags : tensor<?xi8>)
+      {output_final_state} -> tensor<1x?x2x64xbf16>, tensor<?x2x64x64xf32>
   return %o, %s : tensor<1x?x2x64xbf16>, tensor<?x2x64x64xf32>
 }
 

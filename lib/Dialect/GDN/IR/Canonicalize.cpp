@@ -160,9 +160,10 @@ struct ChunkOfOneToken : OpRewritePattern<ChunkGatedDeltaRuleOp> {
     auto recurrent = rewriter.replaceOpWithNewOp<RecurrentGatedDeltaRuleOp>(
         op, op.getResultTypes(), op.getQ(), op.getK(), op.getV(), op.getBeta(),
         op.getGate(), op.getInitialState(), op.getCuSeqlens(), op.getALog(),
-        op.getDtBias(), op.getStateIndices(), op.getFirstState(), op.getOuts(),
-        op.getScaleAttr(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
-        op.getQkL2normAttr(), op.getBetaDomainAttr(), op.getStateLayoutAttr(),
+        op.getDtBias(), op.getStateIndices(), op.getFirstState(),
+        op.getHasInitialState(), op.getOuts(), op.getScaleAttr(),
+        op.getGateDomainAttr(), op.getLowerBoundAttr(), op.getQkL2normAttr(),
+        op.getBetaDomainAttr(), op.getStateLayoutAttr(),
         op.getOutputFinalStateAttr());
     recurrent->setDiscardableAttrs(attributes);
     return success();

@@ -191,21 +191,14 @@ GDN_LAYER_OP(ChunkGatedDeltaRuleBwdOp)
 /// Names an operand of a layer that stands behind one that it belongs before.
 static ParseResult parseNoMoreOperands(OpAsmParser &parser,
                                        OpAsmParser::UnresolvedOperand &) {
-  static constexpr StringRef kOrder[] = {"q",
-                                         "k",
-                                         "v",
-                                         "beta",
-                                         "gate",
-                                         "initial_state",
-                                         "cu_seqlens",
-                                         "a_log",
-                                         "dt_bias",
-                                         "state_indices",
-                                         "first_state",
-                                         "d_o",
-                                         "d_final_state",
-                                         "writes",
-                                         "states",
+  static constexpr StringRef kOrder[] = {"q",           "k",
+                                         "v",           "beta",
+                                         "gate",        "initial_state",
+                                         "cu_seqlens",  "a_log",
+                                         "dt_bias",     "state_indices",
+                                         "first_state", "has_initial_state",
+                                         "d_o",         "d_final_state",
+                                         "writes",      "states",
                                          "outs"};
   SMLoc loc = parser.getCurrentLocation();
   StringRef name;

@@ -19,6 +19,7 @@ Rule gdn::getRule(Operation *op) {
     rule = makeCommonRule(common);
     rule.stateIndices = common.getStateIndices();
     rule.firstState = common.getFirstState();
+    rule.hasInitialState = common.getHasInitialState();
   }
   rule.chunked = !isa<RecurrentGatedDeltaRuleOp, RecurrentStageOp>(op);
   if (rule.chunked)
@@ -126,6 +127,7 @@ Rule gdn::getRule(Operation *op) {
       [&](auto stage) {
         rule.stateIndices = stage.getStateIndices();
         rule.firstState = stage.getFirstState();
+        rule.hasInitialState = stage.getHasInitialState();
       });
   if (auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(op)) {
     rule.writes = backward.getWrites();

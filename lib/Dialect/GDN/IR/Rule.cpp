@@ -79,7 +79,9 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   add("a_log", rule.aLog, {Dim::H}); // delta_rule_c8
   add("dt_bias", rule.dtBias, bias); // delta_rule_c9
   add("state_indices", rule.stateIndices,
-      {rule.numStates ? Dim::Cut : getSequences(rule)});      // pool_c1
+      {rule.numStates ? Dim::Cut : getSequences(rule)}); // pool_c1
+  add("has_initial_state", rule.hasInitialState,
+      {getSequences(rule)});                                  // pool_c8
   add("d_o", rule.dO, values);                                // backward_c1
   add("d_final_state", rule.dFinalState, getStateDims(rule)); // backward_c2
   SmallVector<Dim, 4> kept = {Dim::S, Dim::H, Dim::V, Dim::K};

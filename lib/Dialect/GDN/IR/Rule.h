@@ -19,7 +19,7 @@ namespace mlir::gdn {
 struct Rule {
   Value q, k, v, beta, gate, initialState, cuSeqlens, aLog, dtBias;
   /// Of forwards whose states lie in a pool.
-  Value stateIndices, firstState, numStates;
+  Value stateIndices, firstState, hasInitialState, numStates;
   /// Of the backward only.
   Value dO, dFinalState;
   /// Of a backward, of what its forward has left to it.

@@ -269,11 +269,14 @@ static LogicalResult verifyOuts(Operation *op, const Rule &rule) {
 /// What belongs to states in a pool.
 static LogicalResult verifyPool(Operation *op, const Rule &rule) {
   if (!rule.stateIndices) {
+    StringRef given = rule.firstState        ? "first_state"
+                      : rule.numStates       ? "num_states"
+                      : rule.hasInitialState ? "has_initial_state"
+                                             : "";
     // pool_c2
-    if (rule.firstState || rule.numStates)
+    if (!given.empty())
       return op->emitOpError("expected ")
-             << (rule.firstState ? "first_state" : "num_states")
-             << " only beside state_indices, got no state_indices";
+             << given << " only beside state_indices, got no state_indices";
     return success();
   }
   // pool_c3
@@ -296,6 +299,10 @@ static LogicalResult verifyPool(Operation *op, const Rule &rule) {
       static_cast<bool>(rule.sequenceNumbers))
     return op->emitOpError("expected num_states and sequence_numbers together "
                            "beside state_indices, got one of them");
+  // pool_c9
+  if (rule.hasInitialState && rule.numStates)
+    return op->emitOpError("expected no has_initial_state beside num_states, "
+                           "got it: segments begin with states of their own");
   return success();
 }
 

@@ -112,7 +112,8 @@ static SmallVector<Value> trainingOperands(OpBuilder &b,
 /// A forward token by token. Returns the results.
 static SmallVector<Value> planRecurrent(OpBuilder &b, DeltaRuleOpInterface op) {
   SmallVector<Value> operands = ruleOperands(op);
-  operands.append({op.getStateIndices(), op.getFirstState()});
+  operands.append(
+      {op.getStateIndices(), op.getFirstState(), op.getHasInitialState()});
   auto stage = createStage<RecurrentStageOp>(b, op, op->getResultTypes(),
                                              operands, /*chunkSize=*/0);
   return llvm::to_vector_of<Value>(stage.getResults());
@@ -124,7 +125,8 @@ static SmallVector<Value> planFused(OpBuilder &b, ChunkGatedDeltaRuleOp op,
   bool saves = op.getStateInterval().has_value();
   SmallVector<Value> operands =
       saves ? trainingOperands(b, op) : ruleOperands(op);
-  operands.append({op.getStateIndices(), op.getFirstState()});
+  operands.append(
+      {op.getStateIndices(), op.getFirstState(), op.getHasInitialState()});
   // Only segments have starts, know those beside them, and are of sequences.
   operands.append(7, Value());
   auto stage = createStage<FusedStageOp>(b, op, op->getResultTypes(), operands,
@@ -156,12 +158,12 @@ static SmallVector<Value> planSeparate(OpBuilder &b, ChunkGatedDeltaRuleOp op,
                                               op.getALog(), op.getDtBias()},
                                              chunkSize);
   Value decay = op.getGate() ? Value(prepare.getResult(1)) : Value();
-  auto run = createStage<RunStageOp>(b, op, op->getResultTypes(),
-                                     {op.getQ(), op.getK(), op.getV(),
-                                      op.getBeta(), prepare.getResult(0), decay,
-                                      op.getInitialState(), op.getCuSeqlens(),
-                                      op.getStateIndices(), op.getFirstState()},
-                                     chunkSize);
+  auto run = createStage<RunStageOp>(
+      b, op, op->getResultTypes(),
+      {op.getQ(), op.getK(), op.getV(), op.getBeta(), prepare.getResult(0),
+       decay, op.getInitialState(), op.getCuSeqlens(), op.getStateIndices(),
+       op.getFirstState(), op.getHasInitialState()},
+      chunkSize);
   return llvm::to_vector_of<Value>(run.getResults());
 }
 

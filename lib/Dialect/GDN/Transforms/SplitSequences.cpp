@@ -107,6 +107,7 @@ static void split(FusedStageOp op, const Cut &cut) {
       splitter.gate, splitter.ofSegments(scan.getResult(0)),
       splitter.ofSegments(splitter.boundaries, /*last=*/false, /*behind=*/true),
       op.getALog(), op.getDtBias(), op.getStateIndices(), op.getFirstState(),
+      /*has_initial_state=*/Value(),
       runsBefore ? splitter.ofSegments(splitter.starts, /*last=*/true)
                  : Value(),
       splitter.ofSegments(splitter.before, /*last=*/false, /*behind=*/true),

@@ -202,9 +202,9 @@ SegmentScanStageOp Splitter<Op>::scanMaps(Value added, Value initialState,
   return SegmentScanStageOp::create(
       b, types, map, decay, added, initialState, firstSegments, before,
       beside(starts), beside(boundaries), lastSegments, op.getStateIndices(),
-      op.getFirstState(), reverse ? b.getUnitAttr() : UnitAttr(),
-      op.getStateLayoutAttr(), segmentLayout(),
-      isBeside ? cut.sideBySide : UnitAttr());
+      op.getFirstState(), op.getHasInitialState(),
+      reverse ? b.getUnitAttr() : UnitAttr(), op.getStateLayoutAttr(),
+      segmentLayout(), isBeside ? cut.sideBySide : UnitAttr());
 }
 
 template class mlir::gdn::Splitter<FusedStageOp>;

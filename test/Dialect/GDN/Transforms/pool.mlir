@@ -7,26 +7,26 @@
 
 // CHECK-LABEL: func.func @chunk(
 // CHECK: gdn.stage.fused {{.*}} initial_state(%arg4 : tensor<?x2x64x64xf32>) cu_seqlens(%arg5 : tensor<?xi32>)
-// CHECK-SAME: state_indices(%arg6 : tensor<?xi32>) first_state(%arg7 : index) {chunk_size
+// CHECK-SAME: state_indices(%arg6 : tensor<?xi32>) first_state(%arg7 : index) has_initial_state(%arg8 : tensor<?xi8>) {chunk_size
 // SEPARATE-LABEL: func.func @chunk(
 // SEPARATE: gdn.stage.run {{.*}} initial_state(%arg4 : tensor<?x2x64x64xf32>) cu_seqlens(%arg5 : tensor<?xi32>)
-// SEPARATE-SAME: state_indices(%arg6 : tensor<?xi32>) first_state(%arg7 : index) {chunk_size
+// SEPARATE-SAME: state_indices(%arg6 : tensor<?xi32>) first_state(%arg7 : index) has_initial_state(%arg8 : tensor<?xi8>) {chunk_size
 // SPLIT-LABEL: func.func @chunk(
 // SPLIT: %[[CUT:.*]]:3 = gdn.stage.segment_boundaries
 // SPLIT: %[[SCAN:.*]]:2 = gdn.stage.segment_scan {{.*}} initial_state(%arg4 : tensor<?x2x64x64xf32>)
-// SPLIT-SAME: state_indices(%arg6 : tensor<?xi32>) first_state(%arg7 : index)
+// SPLIT-SAME: state_indices(%arg6 : tensor<?xi32>) first_state(%arg7 : index) has_initial_state(%arg8 : tensor<?xi8>)
 // SPLIT: %[[ROWS:.*]] = tensor.dim %arg4, %{{.*}}
 // SPLIT: %[[O:.*]] = gdn.stage.fused {{.*}} initial_state(%[[SCAN]]#0 : tensor<?x2x64x64xf32>) cu_seqlens(%[[CUT]]#0 : tensor<?xi32>)
 // SPLIT-SAME: state_indices(%arg6 : tensor<?xi32>) first_state(%arg7 : index) sequence_numbers(%[[CUT]]#2 : tensor<?xi32>)
 // SPLIT-SAME: num_states(%[[ROWS]] : index)
 // SPLIT: return %[[O]], %[[SCAN]]#1
 func.func @chunk(%q: tensor<1x?x2x64xbf16>, %v: tensor<1x?x2x64xbf16>, %b: tensor<1x?x2xf32>, %g: tensor<1x?x2xf32>,
-                 %pool: tensor<?x2x64x64xf32>, %cu: tensor<?xi32>, %rows: tensor<?xi32>, %first: index)
+                 %pool: tensor<?x2x64x64xf32>, %cu: tensor<?xi32>, %rows: tensor<?xi32>, %first: index, %flags: tensor<?xi8>)
     -> (tensor<1x?x2x64xbf16>, tensor<?x2x64x64xf32>) {
   %o, %s = gdn.chunk_gated_delta_rule q(%q : tensor<1x?x2x64xbf16>) k(%q : tensor<1x?x2x64xbf16>) v(%v : tensor<1x?x2x64xbf16>)
       beta(%b : tensor<1x?x2xf32>) gate(%g : tensor<1x?x2xf32>) initial_state(%pool : tensor<?x2x64x64xf32>)
-      cu_seqlens(%cu : tensor<?xi32>) state_indices(%rows : tensor<?xi32>) first_state(%first : index) {output_final_state}
-      -> tensor<1x?x2x64xbf16>, tensor<?x2x64x64xf32>
+      cu_seqlens(%cu : tensor<?xi32>) state_indices(%rows : tensor<?xi32>) first_state(%first : index)
+      has_initial_state(%flags : tensor<?xi8>) {output_final_state} -> tensor<1x?x2x64xbf16>, tensor<?x2x64x64xf32>
   return %o, %s : tensor<1x?x2x64xbf16>, tensor<?x2x64x64xf32>
 }
 

@@ -51,7 +51,8 @@ static size_t placeOf(const Form *form, int number) {
   return place;
 }
 
-static void call(const Form *form, const float *initial, Result *result) {
+static void call(const Form *form, const float *initial, const uint8_t *flags,
+                 Result *result) {
   static float host[2 * states];
   static const int64_t shapeO[] = {1, tokens, heads, width},
                        shapeRows[] = {sequences};
@@ -67,18 +68,39 @@ static void call(const Form *form, const float *initial, Result *result) {
     indices[n] = named[n] + form->firstRow;
   GdnTensor index = {upload(indices, sizeof(indices)), GDN_DTYPE_I32, 1,
                      shapeRows, NULL};
+  GdnTensor begins = {NULL, GDN_DTYPE_U8, 1, shapeRows, NULL};
+  if (flags)
+    begins.data = upload(flags, sequences);
   memset(result->o, 0xff, sizeof(result->o));
   GdnTensor o = {upload(result->o, sizeof(result->o)), GDN_DTYPE_BF16, 4,
                  shapeO, NULL};
   CHECK(layer(&q, &k, &v, &beta, &gate, &pool, &cu, &index, form->firstRow + 1,
-              &o, NULL, 0, NULL));
+              flags ? &begins : NULL, &o, NULL, 0, NULL));
   CHECK(gdnMemoryCopyFromDevice(0, result->o, o.data, sizeof(result->o)));
   CHECK(gdnMemoryCopyFromDevice(0, host, memory, sizeof(host)));
   for (int i = 0; i < states; ++i)
     result->state[i] = host[placeOf(form, i)];
   CHECK(gdnMemoryFree(0, memory));
   CHECK(gdnMemoryFree(0, index.data));
+  if (flags)
+    CHECK(gdnMemoryFree(0, begins.data));
   CHECK(gdnMemoryFree(0, o.data));
+}
+
+/// Whether a sequence that begins with zeros gives the same over a row of zeros
+/// and over one of NaN. The others begin with their rows.
+static void checkFlags(const Form *form, const float *initial) {
+  static float pools[2][states];
+  static Result results[2];
+  static const uint8_t all[sequences] = {1, 1, 1, 1}, some[] = {0, 1, 0, 0};
+  const int state = states / rows, last = named[sequences - 1];
+  for (int i = 0; i < 2; ++i) {
+    memcpy(pools[i], initial, sizeof(pools[i]));
+    memset(pools[i] + last * state, i ? 0xff : 0, state * sizeof(float));
+    call(form, pools[i], i ? some : all, &results[i]);
+  }
+  printf("%s, from zeros: %s\n", form->name,
+         memcmp(&results[0], &results[1], sizeof(Result)) ? "differs" : "same");
 }
 
 /// Says which rows of the pool a call has changed, and which tokens are zeros.
@@ -115,11 +137,12 @@ int main(void) {
   for (int i = 0; i < states; ++i)
     initial[i] = next();
   for (int i = 0; i < 4; ++i) {
-    call(&forms[i], initial, &results[i]);
+    call(&forms[i], initial, NULL, &results[i]);
     printf("%s: %s\n", forms[i].name,
            memcmp(&results[i], &results[0], sizeof(Result)) ? "differs"
                                                             : "same");
   }
+  checkFlags(&forms[0], initial);
   report(initial, &results[0]);
   return 0;
 }

@@ -33,9 +33,9 @@ def GDN_Dialect : Dialect {
 
     - `gdn.optional`: the array, of a dynamic first extent, may be absent in a
       call; that extent is 0 then. A state that would be read is zero, one that
-      would be written is not stored. Only states of sequences may be absent:
+      would be written is not stored. Only states of sequences may be absent,
       those that stages alone take, and those that a stage makes and that are
-      returned and read by nothing.
+      returned and read by nothing; and `has_initial_state`.
     - `gdn.strided`: the array may have any strides. Without this note its last
       dimension is contiguous. So one function serves states [N, H, K, V] and,
       as views of them, states that lie as [N, H, V, K].

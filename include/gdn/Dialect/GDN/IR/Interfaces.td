@@ -34,6 +34,8 @@ def GDN_DeltaRuleOpInterface : OpInterface<"DeltaRuleOpInterface"> {
       "::mlir::Value", "getStateIndices", (ins), "", "return {};">,
     InterfaceMethod<"The first row of the pool that a sequence may have, or null for 0.",
       "::mlir::Value", "getFirstState", (ins), "", "return {};">,
+    InterfaceMethod<"Which sequences begin with their row [N], or null for all.",
+      "::mlir::Value", "getHasInitialState", (ins), "", "return {};">,
     InterfaceMethod<"Factor of the read-out, null for K^(-1/2).", "::mlir::FloatAttr", "getScaleAttr">,
     InterfaceMethod<"How the gate is to be read.", "::mlir::gdn::GateDomain", "getGateDomain">,
     InterfaceMethod<"Lower bound of the bounded gate, null otherwise.", "::mlir::FloatAttr", "getLowerBoundAttr">,

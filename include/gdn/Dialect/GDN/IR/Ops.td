@@ -30,6 +30,7 @@ defvar parameterTypes = [Type<CPred<"::mlir::gdn::support::isParameterType($_sel
   "f32, bf16 or f16">];
 defvar boundaryTypes = [Type<CPred<"::mlir::gdn::support::isBoundaryType($_self)">,
   "i32 or i64">];
+defvar flagTypes = [I8];
 
 /// A whole array: a tensor, or a memref in the buffer form of an op.
 class GDN_Array<list<Type> elements, list<int> ranks>
@@ -40,6 +41,7 @@ def GDN_Gate : GDN_Array<parameterTypes, [3, 4]>;
 def GDN_State : GDN_Array<parameterTypes, [4]>;
 def GDN_Boundaries : GDN_Array<boundaryTypes, [1]>;
 def GDN_StateIndices : GDN_Array<boundaryTypes, [1]>;
+def GDN_Flags : GDN_Array<flagTypes, [1]>;
 def GDN_GateParameter : GDN_Array<parameterTypes, [1, 2]>;
 
 // What operands and attributes are, in a sentence each, whatever holds them.
@@ -64,6 +66,9 @@ class GDN_DtBiasOf<Type type> : Arg<Optional<type>,
 class GDN_StateIndicesOf<Type type> : Arg<Optional<type>, !strconcat(
   "The row of the pool `initial_state` that has the state of each sequence, [N]. ",
   "Absent, that of sequence n is row n.")>;
+class GDN_HasInitialStateOf<Type type> : Arg<Optional<type>, !strconcat(
+  "Whether each sequence begins with its row, [N]: with 0 it begins with zeros. ",
+  "Absent, all of them do.")>;
 class GDN_DOOf<Type type> : Arg<type, "Gradient [B, T, H, V] of o.">;
 class GDN_DFinalStateOf<Type type> : Arg<Optional<type>,
   "Gradient of the final state, shaped as a state. Absent is zero.">;
@@ -120,11 +125,12 @@ defvar ruleAttributes = (ins
 /// Of ops that take states from a pool and put them back.
 defvar firstStateOperand = Arg<Optional<Index>,
   "The first row of the pool that belongs to a sequence; absent, 0.">;
-class GDN_PoolOperands<Type indices> {
-  dag operands = (ins GDN_StateIndicesOf<indices>:$state_indices, firstStateOperand:$first_state);
+class GDN_PoolOperands<Type indices, Type flags> {
+  dag operands = (ins GDN_StateIndicesOf<indices>:$state_indices, firstStateOperand:$first_state,
+    GDN_HasInitialStateOf<flags>:$has_initial_state);
 }
-defvar layerPoolOperands = GDN_PoolOperands<GDN_StateIndices>.operands;
-defvar stagePoolOperands = GDN_PoolOperands<TensorRankOf<boundaryTypes, [1]>>.operands;
+defvar layerPoolOperands = GDN_PoolOperands<GDN_StateIndices, GDN_Flags>.operands;
+defvar stagePoolOperands = GDN_PoolOperands<TensorRankOf<boundaryTypes, [1]>, TensorRankOf<flagTypes, [1]>>.operands;
 
 defvar besideAttribute = Arg<UnitAttr,
   "The next stage does not depend on this one, so the two may overlap.">;
@@ -165,6 +171,7 @@ defvar ruleFormat = [{
 defvar poolFormat = [{
   (`state_indices` `(` $state_indices^ `:` type($state_indices) `)`)?
   (`first_state` `(` $first_state^ `:` type($first_state) `)`)?
+  (`has_initial_state` `(` $has_initial_state^ `:` type($has_initial_state) `)`)?
 }];
 // Results may be absent, so an operand out of order would end the op.
 defvar resultFormat = [{
@@ -216,6 +223,8 @@ defvar forwardResults = [{
     read or written, and the outputs of this sequence's tokens are zeros. The
     final state of a row that several sequences name is any mixture of theirs.
     It needs an `initial_state`, and nothing may be saved for a backward.
+    With `has_initial_state` [N], i8, a sequence whose entry is 0 begins with
+    zeros, whatever its row holds, and ends in that row.
 
 }];
 
