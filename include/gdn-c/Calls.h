@@ -182,7 +182,8 @@ typedef struct GdnCallPlan {
   int64_t saved_states;
   /// The predicted time.
   double seconds;
-  /// Of each argument of the function, the number of the call's array; of a
+  /// Of each argument of the function, the number of the call's array, or how
+  /// many these are of an optional one that the call does not list; of a
   /// scalar -1, -2 and -3 for the lengths and parts above, in their order, and
   /// -4 for the call's first_state.
   int8_t arguments[GDN_CALL_MAX_ARGUMENTS];

@@ -63,8 +63,9 @@ static constexpr Scalar scalars[] = {
     {"longer_segment_length", &GdnCallPlan::longer_segment_length},
     {"first_state", nullptr, &GdnCall::first_state}};
 
-/// The place of an argument: a scalar or an array of the call; nothing if the
-/// call has none of that name.
+/// The place of an argument: a scalar or an array of the call, or behind its
+/// arrays for an optional one that it does not list; nothing if the call has
+/// none of that name.
 static bool findPlace(const Call &call, const GdnArgDesc &arg, int8_t &place) {
   for (size_t i = 0; i < std::size(scalars); ++i)
     if (arg.kind != GDN_ARG_TENSOR && scalars[i].name == arg.name) {
@@ -78,7 +79,8 @@ static bool findPlace(const Call &call, const GdnArgDesc &arg, int8_t &place) {
       place = static_cast<int8_t>(i);
       return true;
     }
-  return false;
+  place = static_cast<int8_t>(given.num_arrays);
+  return arg.flags & GDN_ARG_FLAG_OPTIONAL;
 }
 
 GdnRuntimeStatus gdn::calls::placeArguments(const Call &call,
@@ -127,7 +129,8 @@ Arguments::Arguments(const Call &call, const GdnCallPlan &plan)
           scalar.ofPlan ? plan.*scalar.ofPlan : call.get().*scalar.ofCall;
       continue;
     }
-    const GdnTensor *array = arrays[place].tensor;
+    const GdnTensor *array =
+        place < call.get().num_arrays ? arrays[place].tensor : nullptr;
     args[i].kind = GDN_ARG_TENSOR;
     args[i].value.tensor = array;
     if (!array)

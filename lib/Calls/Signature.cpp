@@ -29,6 +29,7 @@ bool Signature::isServedBy(const Signature &function) const {
     wanted.state = function.state;
   if (ends == Ends::None || function.stateLayout.empty())
     wanted.stateLayout = function.stateLayout;
+  wanted.hasStateFlags |= function.hasStateFlags;
   return wanted == function;
 }
 
@@ -41,6 +42,7 @@ Signature gdn::calls::signatureOf(const Call &call, std::string_view op) {
   wanted.beta = call.typeOf("beta");
   // Those of 64 bits are read as ones of 32.
   wanted.stateIndices = call.find("state_indices") ? GDN_DTYPE_I32 : 0;
+  wanted.hasStateFlags = call.find("has_initial_state");
   wanted.isPacked = call.isPacked();
   wanted.hasChannelGates = call.hasChannelGates();
   int32_t initial = call.typeOf("initial_state"),
@@ -126,6 +128,7 @@ Signature gdn::calls::signatureOf(const GdnEntryDesc &entry) {
   signature.gate = typeOf("gate");
   signature.beta = typeOf("beta");
   signature.stateIndices = typeOf("state_indices");
+  signature.hasStateFlags = findArgument(entry, "has_initial_state");
   signature.isPacked = findArgument(entry, "cu_seqlens");
   const GdnArgDesc *gate = findArgument(entry, "gate");
   signature.hasChannelGates = gate && gate->rank == kMaxRank;
@@ -328,6 +331,10 @@ static constexpr Trait allTraits[] = {
     {{"state_indices"},
      [](const Signature &s, const Call &) -> std::string {
        return typeName(s.stateIndices);
+     }},
+    {{"has_initial_state"},
+     [](const Signature &s, const Call &) -> std::string {
+       return s.hasStateFlags ? "a tensor" : "None";
      }},
     {{"initial_state", "final_state"}, describeEnds},
     {{"initial_state", "final_state"},

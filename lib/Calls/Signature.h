@@ -27,6 +27,9 @@ struct Signature {
   int32_t element = 0, gate = 0, beta = 0;
   /// That of the rows of a pool that sequences name.
   int32_t stateIndices = 0;
+  /// Whether sequences say if they begin with their row; of a function, whether
+  /// it asks, which calls need not answer.
+  bool hasStateFlags = false;
   Ends ends = Ends::None;
   bool isPacked = false;
   /// Whether there is a gate for each key channel.

@@ -72,6 +72,26 @@ TEST_F(Pools, SequencesNameRows) {
             &call.tensors["initial_state"]);
 }
 
+/// A call that does not say which sequences begin with zeros need not list it.
+TEST_F(Pools, SequencesMayBeginWithZeros) {
+  for (bool says : {false, true}) {
+    if (says)
+      call.add("has_initial_state", GDN_DTYPE_U8, {2});
+    GdnCall given = call.get();
+    if (!says)
+      std::erase_if(call.arrays, [](const GdnCallArray &array) {
+        return std::string_view(array.name) == "has_initial_state";
+      });
+    given.arrays = call.arrays.data();
+    given.num_arrays = static_cast<int32_t>(call.arrays.size());
+    ASSERT_EQ(gdnCallPlan(&table, &given, &plan), GDN_SUCCESS);
+    Call read(given);
+    Arguments arguments(read, plan);
+    EXPECT_EQ(arguments.get(arguments.find("has_initial_state")),
+              says ? &call.tensors["has_initial_state"] : nullptr);
+  }
+}
+
 /// Functions of tokens want rows of states side by side.
 TEST_F(Pools, FewTokensOfAStridedPoolRunByChunks) {
   TestEntry tokens;

@@ -56,6 +56,7 @@ struct TestFunction {
       add("cu_seqlens", GDN_DTYPE_I32, {any});
     if (hasPool) {
       add("state_indices", GDN_DTYPE_I32, {any});
+      add("has_initial_state", GDN_DTYPE_U8, {any}, GDN_ARG_FLAG_OPTIONAL);
       scalars.push_back("first_state");
     }
     for (const char *scalar : scalars)
@@ -131,7 +132,7 @@ struct TestCall {
     arrays.clear();
     for (const char *name :
          {"q", "k", "v", "beta", "gate", "initial_state", "cu_seqlens",
-          "state_indices", "o", "final_state"}) {
+          "state_indices", "has_initial_state", "o", "final_state"}) {
       auto found = tensors.find(name);
       arrays.push_back(
           {name, found == tensors.end() ? nullptr : &found->second});
