@@ -67,13 +67,14 @@ def explained(function: F) -> F:
 
 def _run(
     q: Any, k: Any, v: Any, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any, out: Any,
-    final_state: Any, state_indices: Any, first_state: Any, scale: Any, output_final_state: Any, longest: int, raw_gate: Any,
-    gate_domain: str | None, beta_sigmoid: Any, allow_neg_eigval: Any, l2norm: Any, state_v_first: Any,
-    state_layout: str | None, recurrent: bool, then: Callable[..., tuple[Any, Any]] | None, split: int = 0,
+    final_state: Any, state_indices: Any, first_state: Any, has_initial_state: Any, scale: Any, output_final_state: Any,
+    longest: int, raw_gate: Any, gate_domain: str | None, beta_sigmoid: Any, allow_neg_eigval: Any, l2norm: Any,
+    state_v_first: Any, state_layout: str | None, recurrent: bool, then: Callable[..., tuple[Any, Any]] | None,
+    split: int = 0,
 ) -> tuple[Any, Any]:  # fmt: skip
     """What both functions do with arguments whose values no tensor depends on."""
-    if state_indices is not None or first_state != 0:
-        split |= pool_of(state_indices, first_state, output_final_state, final_state)
+    if state_indices is not None or first_state != 0 or has_initial_state is not None:
+        split |= pool_of(state_indices, first_state, has_initial_state, output_final_state, final_state)
     forward = _FORWARDS.get(type(q)) or _find_forward(q)
     if scale is not None and type(scale) is not float:
         scale = number("scale", scale)
@@ -88,8 +89,8 @@ def _run(
         A_log = dt_bias = None
     wants_state = bool(output_final_state) or final_state is not None
     return (then or forward)(
-        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, state_indices, scale, options,
-        wants_state, longest,
+        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, state_indices, has_initial_state,
+        scale, options, wants_state, longest,
     )  # fmt: skip
 
 
@@ -123,6 +124,7 @@ def chunk_gated_delta_rule(
     max_seqlen: int | None = None,
     state_indices: Any = None,
     first_state: int = 0,
+    has_initial_state: Any = None,
     context_parallel: bool | int | None = None,
     segment_length: int | None = None,
     save_for_backward: str | None = None,
@@ -178,6 +180,8 @@ def chunk_gated_delta_rule(
             (on a CPU). A sequence with a row below `first_state`, or of P and more, touches no state, and its outputs
             are zeros. On a GPU int64 counts by its lower 32 bits.
         first_state: the first row of the pool that sequences may name, at most 2^18 - 1.
+        has_initial_state: with `state_indices`, bool [N]: a sequence with False begins with zeros, whatever its row
+            holds, and ends in that row.
         context_parallel: whether sequences are cut into segments that are computed side by side: None or True for
             what is predicted to be the fastest, False or 1 for never, a number n for n segments of the longest
             sequence (`max_seqlen`, if given). Others are cut at the same length. On a CPU nothing is cut by itself.
@@ -227,9 +231,10 @@ def chunk_gated_delta_rule(
     if cp_context is not None:
         refuse("cp_context", "context parallelism over several GPUs is not there yet; expected None")
     return _run(
-        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, state_indices, first_state, scale,
-        output_final_state, longest, use_gate_in_kernel, gate_domain, use_beta_sigmoid_in_kernel, allow_neg_eigval,
-        use_qk_l2norm_in_kernel, state_v_first, state_layout, False, then, split,
+        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, state_indices, first_state,
+        has_initial_state, scale, output_final_state, longest, use_gate_in_kernel, gate_domain,
+        use_beta_sigmoid_in_kernel, allow_neg_eigval, use_qk_l2norm_in_kernel, state_v_first, state_layout, False, then,
+        split,
     )  # fmt: skip
 
 
@@ -260,6 +265,7 @@ def fused_recurrent_gated_delta_rule(
     final_state: Any = None,
     state_indices: Any = None,
     first_state: int = 0,
+    has_initial_state: Any = None,
     **kwargs: Any,
 ) -> tuple[Any, Any]:
     r"""The gated delta rule token by token, in float32: the function of decoding.
@@ -294,9 +300,9 @@ def fused_recurrent_gated_delta_rule(
         refuse("gk" if gv is None else "gv", "gates are those of a head, or of its key channels; expected None")
     g = gk if g is None else g
     return _run(
-        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, state_indices, first_state, scale,
-        output_final_state, 0, use_gate_in_kernel, gate_domain, use_beta_sigmoid_in_kernel, allow_neg_eigval,
-        use_qk_l2norm_in_kernel, state_v_first, state_layout, True, then,
+        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, state_indices, first_state,
+        has_initial_state, scale, output_final_state, 0, use_gate_in_kernel, gate_domain, use_beta_sigmoid_in_kernel,
+        allow_neg_eigval, use_qk_l2norm_in_kernel, state_v_first, state_layout, True, then,
     )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ class Call(NamedTuple):
     out: Any
     final_state: Any
     state_indices: Any
+    has_initial_state: Any
     scale: float
     options: int
     output_final_state: bool
@@ -188,7 +189,9 @@ def split_of(context_parallel: Any, segment_length: Any) -> int:
     return _library.NO_SEGMENTS if count < 2 else _library.pack_segments(count)
 
 
-def pool_of(state_indices: Any, first_state: Any, output_final_state: Any, final_state: Any) -> int:
+def pool_of(
+    state_indices: Any, first_state: Any, has_initial_state: Any, output_final_state: Any, final_state: Any
+) -> int:
     """What a call says about a pool of states, as options."""
     first = _integer("first_state", first_state)
     if not 0 <= first <= _library.MOST_FIRST_STATE:
@@ -196,6 +199,8 @@ def pool_of(state_indices: Any, first_state: Any, output_final_state: Any, final
     if state_indices is None:
         if first:
             raise ValueError(f"first_state: expected 0 without state_indices, got {first_state}")
+        if has_initial_state is not None:
+            raise ValueError("has_initial_state: expected None without state_indices, got a tensor")
         return 0
     if output_final_state and final_state is None:
         raise ValueError(

@@ -27,7 +27,8 @@ _INPUTS = _torch_library.INPUTS
 _REST = "float scale, int options, int max_seqlen"
 _SCHEMAS = (
     f"gated_delta_rule({_INPUTS}, {_REST}, bool output_final_state) -> (Tensor, Tensor)",
-    f"gated_delta_rule_out({_INPUTS}, Tensor(a!) out, Tensor(b!)? final_state, Tensor? state_indices, {_REST}) -> ()",
+    f"gated_delta_rule_out({_INPUTS}, Tensor(a!) out, Tensor(b!)? final_state, Tensor? state_indices, "
+    f"Tensor? has_initial_state, {_REST}) -> ()",
 )
 
 
@@ -76,7 +77,7 @@ def _find_exchange_functions() -> int:
     return found if _library.load().reads_objects(found) else 0
 
 
-#: The tensors of a call from q to state_indices, in the library's order.
+#: The tensors of a call, in the library's order.
 _Tensors = tuple["torch.Tensor | None", ...]
 #: None until the first call: the operators are registered without the library.
 _EXCHANGE: int | None = None
@@ -114,17 +115,17 @@ _DEVICES = {"cpu": _compute_on_cpu, "cuda": _compute_on_gpu}
 def _run(compute: Callable[..., None], *arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
     q, _, v, *_, cu_seqlens, scale, options, max_seqlen, with_state = arguments
     o, state = _allocate(q, v, cu_seqlens, options, with_state)
-    compute((*arguments[:9], o, state if with_state else None, None), scale, options, max_seqlen)
+    compute((*arguments[:9], o, state if with_state else None, None, None), scale, options, max_seqlen)
     return o, state
 
 
 def _run_into(compute: Callable[..., None], *arguments: Any) -> None:
     """A pool that is written is the final state alone: an operator that also reads it would have it cloned by
     torch.compile."""
-    *inputs, initial_state, cu_seqlens, o, state, state_indices, scale, options, max_seqlen = arguments
+    *inputs, initial_state, cu_seqlens, o, state, state_indices, flags, scale, options, max_seqlen = arguments
     if state_indices is not None and initial_state is None:
         initial_state = state
-    compute((*inputs, initial_state, cu_seqlens, o, state, state_indices), scale, options, max_seqlen)
+    compute((*inputs, initial_state, cu_seqlens, o, state, state_indices, flags), scale, options, max_seqlen)
 
 
 def _fake(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -192,11 +193,13 @@ _functional, _into = torch.ops.gdn.gated_delta_rule.default, torch.ops.gdn.gated
 def forward(*fields: Any) -> tuple[Any, Any]:
     """Runs the call of these fields (`Call`) on torch tensors and returns (o, final state or None)."""
     (
-        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices, scale, options, wants_state,
-        max_seqlen,
+        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices, has_initial_state, scale,
+        options, wants_state, max_seqlen,
     ) = fields  # fmt: skip
     compute = None
-    if is_plain(q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices):
+    if is_plain(
+        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices, has_initial_state
+    ):
         if not q.dtype is k.dtype is v.dtype and _is_mixed(q, k, v):
             check_kinds(fields)
             return _forward_mixed(Call.of(*fields))
@@ -212,7 +215,9 @@ def forward(*fields: Any) -> tuple[Any, Any]:
             _count_write(state)
         elif wants_state:
             state = _new_state(q, v, initial_state, cu_seqlens, options)
-        tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices)
+        tensors = (
+            q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices, has_initial_state,
+        )  # fmt: skip
         compute(tensors, scale, options, max_seqlen)
     except Exception:
         # What the operator would have said first.
@@ -242,7 +247,7 @@ def _forward_by_operator(call: Call) -> tuple[Any, Any]:
         state = new_state if state is None else state
     initial_state = None if call.state_indices is not None and call.initial_state is state else call.initial_state
     inputs = call._replace(initial_state=initial_state)[:9]
-    _into(*inputs, o, state, call.state_indices, call.scale, call.options, call.max_seqlen)
+    _into(*inputs, o, state, call.state_indices, call.has_initial_state, call.scale, call.options, call.max_seqlen)
     return o, state
 
 

@@ -58,7 +58,7 @@ def _detach(arguments: Iterable[Any]) -> list[Any]:
 def _compute_on_cpu(*arguments: Any) -> tuple[torch.Tensor, ...]:
     *given, scale, options = _detach(arguments)
     gradients = _allocate(given[:_DIFFERENTIABLE], given[_INPUTS - 1] is not None)
-    _library.load().backward(*given, None, *gradients, scale, options, torch.get_num_threads(), 0)
+    _library.load().backward(*given, None, None, *gradients, scale, options, torch.get_num_threads(), 0)
     return _or_empty(gradients)
 
 

@@ -242,7 +242,7 @@ def without_data(call: Call) -> tuple[Tensor | None, ...]:
     final = None if shape is None else torch.empty(shape, device="meta")
     given += [v, final, call.scale, call.options]
     kernel = convert(*given)
-    return *kernel.given, kernel.d_o, kernel.d_final_state, None
+    return *kernel.given, kernel.d_o, kernel.d_final_state, None, None
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def _launch(call: KernelCall, rows: tuple[int, int], states: Tensor | None) -> t
     `states` of a forward that saved them v is what tokens wrote."""
     *given, ends = call.given
     found = [None if x is None else torch.empty_like(x, memory_format=torch.contiguous_format) for x in given]
-    arguments = (*given, ends, call.d_o, call.d_final_state, None, *found)
+    arguments = (*given, ends, call.d_o, call.d_final_state, None, None, *found)
     if states is None:
         _library.load().backward(*arguments, call.scale, call.options, 1, 0)
     else:

@@ -32,7 +32,7 @@ _has_gradients = torch.is_grad_enabled
 
 def is_plain(
     q: Any, k: Any, v: Any, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any, out: Any,
-    final_state: Any, state_indices: Any,
+    final_state: Any, state_indices: Any, has_initial_state: Any,
 ) -> bool:  # fmt: skip
     """Whether nobody but the kernel has a say in a call: no autograd, autocast, compiler, mode or subclass. In others
     the operator asks them all, which takes longer on the host than the rest of a call. Tensor by tensor, because a
@@ -58,6 +58,7 @@ def is_plain(
         and type(out) in PLAIN
         and type(final_state) in PLAIN
         and type(state_indices) in PLAIN
+        and type(has_initial_state) in PLAIN
         and k is not None
         and v is not None
     ):
@@ -117,9 +118,9 @@ CHECKS_VALUES = os.environ.get("GDN_CHECK") == "1"
 
 
 def check_values(tensors: Sequence[Any], options: int) -> None:
-    """The CPU's checks of what lies on a GPU, of a call's tensors from q to state_indices. A graph that is captured cannot
-    wait; the library refuses other shapes and types."""
-    q, *_, initial_state, cu_seqlens, _, _, state_indices = tensors
+    """The CPU's checks of what lies on a GPU, of a call's tensors. A graph that is captured cannot wait; the library
+    refuses other shapes and types."""
+    q, *_, initial_state, cu_seqlens, _, _, state_indices, _ = tensors
 
     def is_known(integers: torch.Tensor | None) -> bool:
         if integers is None or integers.dim() != 1 or integers.dtype not in (torch.int32, torch.int64):

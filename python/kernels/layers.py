@@ -118,15 +118,19 @@ def layer_function(manifest: Manifest, name: str, function: Function, choice: Ch
 
     def argument_of(array: str) -> Argument:
         shape = shapes.get(array, arrays[array]["shape"]).format(**values)
-        words = ["bufferization.writable = true"] if array == pool else []
+        words = [*arrays[array].get("notes", []), *(["bufferization.writable = true"] if array == pool else [])]
         if function.run_time_states and arrays[array].get("is_state") and pool in (None, array):
             words += [*(["gdn.optional"] if pool is None else []), "gdn.strided"]
         layout = ", strided<[?, ?, ?, 1], offset: ?>" if shape.count("x") == 4 else ""
         kind = f"memref<{shape}{layout}>" if function.in_memory else f"tensor<{shape}>"
         return Argument(arrays[array]["operand"], kind, words)
 
-    inputs = [argument_of(array) for array in function.arguments if array not in absent]
-    inputs += [Argument(word, kind) for row in chosen.values() for word, kind in row.get("scalars", {}).items()]
+    # A scalar stands behind an array.
+    scalars = {place: Argument(*scalar) for row in chosen.values() for place, scalar in row.get("scalars", {}).items()}
+    inputs = []
+    for array in function.arguments:
+        if array not in absent:
+            inputs += [argument_of(array), *([scalars[array]] if array in scalars else [])]
     results = [argument_of(array) for array in function.results if array not in absent]
     # A row that gives an array says so to an op that has it.
     rows = [row for row in chosen.values() if set(row.get("gives", [])) <= set(function.results)]

@@ -203,6 +203,9 @@ Matrix stateOf(const Array &states, int64_t row, int64_t head,
 /// The row of `problem.initialState` and `problem.finalState` that has the
 /// state of a sequence; -1 of a sequence that has none in a pool.
 int64_t stateRowOf(const Problem &problem, int64_t sequence);
+/// The state that a sequence begins with, at a head; without data for zeros.
+Matrix stateBefore(const Problem &problem, int64_t sequence, int64_t head,
+                   bool isTurned = false);
 
 /// Memory as dense rows.
 Matrix matrixOf(Floats &memory, int64_t columns);

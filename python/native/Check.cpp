@@ -153,6 +153,11 @@ static constexpr Element integerTypes[] = {
 #include "Manifest.inc"
 };
 
+static constexpr Element flagTypes[] = {
+#define GDN_FLAGS_TYPE(key) Element::key,
+#include "Manifest.inc"
+};
+
 static void checkSizes(const Problem &p) {
   auto checkChannels = [](const char *name, std::string dim, int64_t size) {
     if (size < 1 || size > manifest::MaxChannels)
@@ -200,6 +205,7 @@ static void checkRest(const Problem &p) {
     fail("cu_seqlens", "at least two boundaries",
          std::to_string(p.cuSeqlens.sizes[0]));
   checkRules(p, {{p.stateIndices, "N", integerTypes},
+                 {p.hasInitialState, "N", flagTypes},
                  {p.initialState, states, floatTypes},
                  {p.finalState, states, floatTypes},
                  {p.o, "BThV", {&p.q.element, 1}, "", " of v"}});
@@ -277,6 +283,8 @@ static void checkOptions(const Problem &p) {
 
 /// States in a pool are read and written in place.
 static void checkPool(const Problem &p) {
+  if (!p.hasPool() && p.hasInitialState.isPresent())
+    fail("has_initial_state", "None without state_indices", "a tensor");
   if (!p.hasPool())
     return;
   if (!p.initialState.isPresent())

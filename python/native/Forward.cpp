@@ -119,7 +119,7 @@ void Worker::runTokens(const Range &range, int64_t before, int64_t head,
 void Worker::runItem(const Range &range, int64_t state, int64_t head) {
   loadGate(p, range, head, D, gate);
   loadBeta(p, range, head, beta);
-  Matrix from = stateOf(p.initialState, state, head),
+  Matrix from = stateBefore(p, range.sequence, head),
          to = stateOf(p.finalState, state, head);
   if (chosen.padded || !isDirect(from))
     from = load(from, states[0], D, D);

@@ -101,7 +101,7 @@ void SegmentedRow::runPart(Problem problem, const Array &initial,
   problem.stateVFirst = false;
   problem.initialState = initial;
   problem.finalState = final;
-  problem.stateIndices = Array();
+  problem.stateIndices = problem.hasInitialState = Array();
   runForward(problem, chooseKernel(problem, segments), part);
 }
 
@@ -134,9 +134,8 @@ void SegmentedRow::makeMaps() {
 /// The states before the segments of a sequence.
 void SegmentedRow::scan(size_t number, int64_t head) {
   int64_t begin = first[number], end = first[number + 1], size = K * V;
-  int64_t row = stateRowOf(p, sequences[number].sequence);
-  if (begin < end && row >= 0)
-    copy(stateOf(p.initialState, row, head, p.stateVFirst),
+  if (begin < end)
+    copy(stateBefore(p, sequences[number].sequence, head, p.stateVFirst),
          stateOf(statesIn(entry, V), begin, head));
   if (end - begin < 2)
     return;
@@ -164,15 +163,16 @@ void SegmentedRow::scan(size_t number, int64_t head) {
 /// tokens keeps its own.
 void SegmentedRow::copyLast(const Array &states, size_t number,
                             int64_t head) const {
-  int64_t row = stateRowOf(p, sequences[number].sequence);
+  int64_t sequence = sequences[number].sequence;
+  int64_t row = stateRowOf(p, sequence);
   if (row < 0)
     return;
   Floats zeros(K * V);
-  Matrix from = matrixOf(zeros, V);
-  if (first[number] < first[number + 1])
-    from = stateOf(states, first[number + 1] - 1, head);
-  else if (p.initialState.isPresent())
-    from = stateOf(p.initialState, row, head, p.stateVFirst);
+  Matrix from = first[number] < first[number + 1]
+                    ? stateOf(states, first[number + 1] - 1, head)
+                    : stateBefore(p, sequence, head, p.stateVFirst);
+  if (!from.data)
+    from = matrixOf(zeros, V);
   copy(from, stateOf(p.finalState, row, head, p.stateVFirst));
 }
 

@@ -121,6 +121,16 @@ int64_t gdn::cpu::stateRowOf(const Problem &p, int64_t sequence) {
   return row >= first && row < p.initialState.sizes[0] ? row : -1;
 }
 
+Matrix gdn::cpu::stateBefore(const Problem &p, int64_t sequence, int64_t head,
+                             bool isTurned) {
+  const Array &flags = p.hasInitialState;
+  int64_t row = stateRowOf(p, sequence);
+  bool begins = !flags.isPresent() || *flags.at(sequence * flags.strides[0]);
+  if (row < 0 || !begins)
+    return {};
+  return stateOf(p.initialState, row, head, isTurned);
+}
+
 /// Copies elements. The types are constants, so that a loop over rows of both
 /// side by side has no branches.
 template <Element From, Element To>

@@ -158,6 +158,9 @@ struct Arrays {
   /// row below `firstState`, or of P and more, has none, and an output of
   /// zeros.
   Array stateIndices;
+  /// [N], with `stateIndices`: a sequence with 0 begins with zeros, whatever
+  /// its row holds.
+  Array hasInitialState;
   /// Outputs: as v, and as the state. In a backward they are the gradients of
   /// these, and inputs.
   Array o, finalState;

@@ -12,7 +12,7 @@ DRIVER = pathlib.Path(__file__).parents[2] / "build" / "lib" / "libgdn-fake-cuda
 ENVIRONMENT = {"GDN_CUDA_DRIVER": str(DRIVER), "FAKE_CUDA_MISSING": "cuKernelGetParamInfo"}
 
 #: DLPack's code and bits.
-_TYPES = {"bfloat16": (4, 16), "float16": (2, 16), "float32": (2, 32), "int32": (0, 32), "int64": (0, 64)}
+_TYPES = {"bfloat16": (4, 16), "float16": (2, 16), "float32": (2, 32), "int32": (0, 32), "int64": (0, 64), "bool": (6, 8)}
 _CUDA = 2
 
 

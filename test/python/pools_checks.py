@@ -19,7 +19,7 @@ def explain(T, N=4, dtype="float32", index="int32", data="bfloat16", layout="kv"
     q, v, g = meta(1, T, 2, 128, dtype=data), meta(1, T, 4, 128, dtype=data), meta(1, T, 4, dtype="float32")
     pool, rows = meta(64, 4, 128, 128, dtype=dtype), meta(N, dtype=index)
     return gdn.explain(
-        q, q, v, g, g, initial_state=pool, final_state=pool, state_indices=rows, first_state=1, state_layout=layout,
+        q, q, v, g, beta=g, initial_state=pool, final_state=pool, state_indices=rows, first_state=1, state_layout=layout,
         cu_seqlens=meta(N + 1, dtype="int32"), device="cuda", **words,
     )  # fmt: skip
 
@@ -75,6 +75,23 @@ def test_launches(T, index, gap):
         before = driver.count("cuLaunchKernelEx")
         run(arguments)
         assert driver.count("cuLaunchKernelEx") == before + 1
+
+
+def test_sequences_that_begin_with_zeros():
+    """The same kernel, and one launch; kernels token by token have no such flags, so few tokens run by chunks."""
+    flags = meta(4, dtype="bool")
+    assert explain(4096, has_initial_state=flags).kernel == explain(4096).kernel
+    by_token = explain(4, function="fused_recurrent_gated_delta_rule", N=1)
+    by_chunks = explain(4, function="fused_recurrent_gated_delta_rule", N=1, has_initial_state=flags[:1])
+    assert by_token.kernel.endswith("_token") and "_pool_f32_log_f32_value_f32_plain_cta_per_" in by_chunks.kernel
+    pool, same = (Tensor("float32", 64, 4, 128, 128) for _ in range(2))
+    same.address = pool.address
+    words = {"state_indices": Tensor("int32", 4), "has_initial_state": Tensor("bool", 4)}
+    arguments = tensors(N=4, initial_state=pool, final_state=same, **words)
+    before = driver.count("cuLaunchKernelEx")
+    run(arguments)
+    run({**arguments, "has_initial_state": None})
+    assert driver.count("cuLaunchKernelEx") == before + 2
 
 
 @pytest.mark.parametrize("message,words", [

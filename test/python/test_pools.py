@@ -37,10 +37,11 @@ def pool_of(K=64, V=64, dtype=np.float32, v_first=False, gap=0, seed=1):
         values, (STATES, *shape), (values.strides[0], *np.empty(shape, dtype).strides))  # fmt: skip
 
 
-def gathered(function, inputs, pool, rows=ROWS, first=FIRST, **options):
+def gathered(function, inputs, pool, rows=ROWS, first=FIRST, flags=(True,) * len(ROWS), **options):
     """Outputs and pool of a call as the same call gives them that has the states in the sequences' order."""
     named = [first <= row < len(pool) for row in rows]
-    states = np.stack([pool[row] if known else np.zeros_like(pool[0]) for row, known in zip(rows, named)])
+    begins = [known and flag for known, flag in zip(named, flags)]
+    states = np.stack([pool[row] if has else np.zeros_like(pool[0]) for row, has in zip(rows, begins)])
     o, final = function(**inputs, initial_state=states, final_state=np.empty_like(states), **options)
     after = pool.copy()
     for n, (row, known) in enumerate(zip(rows, named)):
@@ -98,6 +99,26 @@ def test_segments_of_packed_sequences():
     np.testing.assert_array_equal(pool, after)
 
 
+#: Of the sequences with a row, the empty one and a long one begin with zeros.
+FLAGS = (True, True, False, False, False)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("v_first,length", [(False, None), (True, 32)])
+def test_sequences_begin_with_zeros(function, v_first, length):
+    """Whatever their rows hold."""
+    options = {"state_v_first": v_first, **({"segment_length": length} if function is FUNCTIONS[0] else {})}
+    inputs, pool = packed(), pool_of(v_first=v_first)
+    expected, after = gathered(function, inputs, pool, flags=FLAGS, **options)
+    pool[[row for row, flag in zip(ROWS, FLAGS) if FIRST <= row < STATES and not flag]] = np.nan
+    function(
+        **inputs, initial_state=pool, final_state=pool, state_indices=np.array(ROWS), first_state=FIRST,
+        has_initial_state=np.array(FLAGS), out=(o := np.empty_like(expected)), **options,
+    )  # fmt: skip
+    np.testing.assert_array_equal(o, expected)
+    np.testing.assert_array_equal(pool, after)
+
+
 def test_a_pool_that_is_read_alone():
     inputs, pool = packed(), pool_of()
     before = pool.copy()
@@ -134,6 +155,11 @@ def test_padded_channels():
     (ValueError, "first_state: expected 0 to 262143, got -1", {"first_state": -1}),
     (TypeError, "first_state: expected an integer, got float", {"first_state": 1.0}),
     (ValueError, "first_state: expected 0 without state_indices, got 1", {"state_indices": None}),
+    (ValueError, "has_initial_state: expected None without state_indices, got a tensor",
+     {"state_indices": None, "first_state": 0, "has_initial_state": np.zeros(5, bool)}),
+    (ValueError, r"has_initial_state: expected the shape \[N\] = \[5\], got \[4\]",
+     {"has_initial_state": np.zeros(4, bool)}),
+    (TypeError, "has_initial_state: expected a tensor of bool, got int32", {"has_initial_state": np.zeros(5, np.int32)}),
 ])  # fmt: skip
 def test_wrong_pools(kind, message, changed):
     pool = pool_of()
@@ -204,9 +230,10 @@ def torch_call(**changed):
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_torch(function):
-    expected, after = gathered(function, packed(), pool_of())
-    call = torch_call()
+@pytest.mark.parametrize("flags", [None, FLAGS])
+def test_torch(function, flags):
+    expected, after = gathered(function, packed(), pool_of(), **({} if flags is None else {"flags": flags}))
+    call = torch_call(has_initial_state=None if flags is None else torch.tensor(flags))
     o, state = function(**call)
     assert state is call["final_state"]
     np.testing.assert_array_equal(o.numpy(), expected)
@@ -214,10 +241,10 @@ def test_torch(function):
 
 
 def test_a_compiled_call_clones_no_pool():
-    expected, after = gathered(gdn.chunk_gated_delta_rule, packed(), pool_of())
+    expected, after = gathered(gdn.chunk_gated_delta_rule, packed(), pool_of(), flags=FLAGS)
     from torch._inductor.utils import run_and_get_code
 
-    call = torch_call()
+    call = torch_call(has_initial_state=torch.tensor(FLAGS))
     pool = call.pop("final_state")
     call.pop("initial_state")
 
@@ -258,7 +285,7 @@ def test_rows_on_a_gpu_can_be_checked(message, rows):
     call = torch_call()
     options = _library.pack_first_state(FIRST)
     others = (None,) * 6
-    tensors = (call["q"], *others, call["initial_state"], call["cu_seqlens"], None, None, torch.tensor(rows))
+    tensors = (call["q"], *others, call["initial_state"], call["cu_seqlens"], None, None, torch.tensor(rows), None)
     checked = tensors, options
     if message is None:
         _torch_checks.check_values(*checked)

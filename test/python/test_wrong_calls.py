@@ -172,7 +172,7 @@ case(DeprecationWarning, "head_first has been removed", head_first=True)
 case(ValueError, "Cannot pass both", state_v_first=True, transpose_state_layout=True)
 case(TypeError, "use_qk_l2norm: expected an argument that the function has", use_qk_l2norm=True)
 
-ARRAYS = [*SHAPES, "cu_seqlens", "A_log", "dt_bias", "state_indices"]
+ARRAYS = [*SHAPES, "cu_seqlens", "A_log", "dt_bias", "state_indices", "has_initial_state"]
 
 
 def run(function, arguments):

@@ -1,7 +1,8 @@
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """States in a pool on a GPU, for package_checks.py: calls with `state_indices` have the bits of calls that are given
-their states in the sequences' order. Rows that nobody names stay, and sequences without a row have outputs of zeros."""
+their states in the sequences' order. Rows that nobody names stay, and sequences without a row have outputs of zeros. So has
+a call in which some sequences begin with zeros the bits of one that is given zeros, whatever their rows hold."""
 
 import itertools
 
@@ -10,6 +11,8 @@ from package_cases import TOLERANCE, error_of
 #: Rows of four sequences of which two have a state: rows below FIRST and of STATES and more are none.
 FIRST, STATES = 1, 9
 ROWS = ((3, 0, 8, 9), (1, -1, 100, 5))
+#: Which of them begin with their rows.
+FLAGS = ((False, True, True, False), (True, False, True, False))
 
 
 class Pools:
@@ -50,11 +53,12 @@ class Pools:
             state_layout=self.layout, gate_domain=self.gate, **self.options, **others,
         )  # fmt: skip
 
-    def wanted(self, pool, rows):
+    def wanted(self, pool, rows, flags=(True,) * 4):
         """Outputs and pool, from a call that is given the states."""
         torch = self.torch
         named = [FIRST <= row < STATES for row in rows]
-        given = torch.stack([pool[row] if known else torch.zeros_like(pool[0]) for row, known in zip(rows, named)])
+        begins = [known and flag for known, flag in zip(named, flags)]
+        given = torch.stack([pool[row] if has else torch.zeros_like(pool[0]) for row, has in zip(rows, begins)])
         o, final = self.function(
             **self.inputs, initial_state=given, final_state=torch.empty_like(given), state_layout=self.layout,
             gate_domain=self.gate, **self.options,
@@ -80,6 +84,29 @@ class Pools:
             o, _ = self.call(self.pool, self.rows(values))
             for got, want in ((o, want_o), (self.pool, want_pool)):
                 errors.append(0.0 if self.torch.equal(got, want) else error_of(got, want))
+        return "  ".join(f"{e:.1e}" for e in errors), max(errors) <= (TOLERANCE if is_cut else 0.0)
+
+    def check_flags(self):
+        """A captured call follows rows and flags that change. Tokens of calls with flags run by chunks."""
+        torch, rows, out = self.torch, self.rows(ROWS[0]), self.torch.empty_like(self.inputs["v"])
+        flags = torch.tensor(FLAGS[0], device="cuda")
+        kept = self.pool.clone()
+        self.call(self.pool, rows, out=out, has_initial_state=flags)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self.call(self.pool, rows, out=out, has_initial_state=flags)
+        self.pool.copy_(kept)
+        errors, is_cut = [], "segment_length" in self.options
+        for values, begins in zip(ROWS * 2, (*FLAGS, *FLAGS[::-1])):
+            want_o, want_pool = self.wanted(self.pool, values, begins)
+            for row, has in zip(values, begins):
+                if not has and FIRST <= row < STATES:
+                    self.pool[row] = torch.nan
+            rows.copy_(self.rows(values))
+            flags.copy_(torch.tensor(begins))
+            graph.replay()
+            for got, want in ((out, want_o), (self.pool, want_pool)):
+                errors.append(0.0 if torch.equal(got, want) else error_of(got, want))
         return "  ".join(f"{e:.1e}" for e in errors), max(errors) <= (TOLERANCE if is_cut else 0.0)
 
     def check_graph(self):
@@ -115,7 +142,11 @@ def pool_runs(torch, gdn):
     }
     runs = [(f"pool, {name}", lambda case=case: Pools(torch, gdn, *case).check()) for name, case in cases.items()]
     long = (chunk, (6000, 0, 64, 3000))
+    for name in ("chunks", "chunks [V, K], gaps, int64", "chunks in bfloat16", "batch rows"):
+        case = cases[name]
+        runs.append((f"pool, from zeros, {name}", lambda case=case: Pools(torch, gdn, *case).check_flags()))
     runs += [
+        ("pool, from zeros, segments", lambda: Pools(torch, gdn, *long, segment_length=512).check_flags()),
         ("pool, segments", lambda: Pools(torch, gdn, *long, segment_length=512).check()),
         ("pool, segments [V, K]", lambda: Pools(torch, gdn, *long, "float32", "vk", segment_length=1024).check()),
         ("pool, CUDA graph of chunks", lambda: Pools(torch, gdn, *cases["chunks"]).check_graph()),
