@@ -8,7 +8,7 @@
 - `segment_map`, `compose`: what spans of tokens make of a state, for callers who split sequences themselves.
 - `explain`, `supported`: what a call would run, and whether it can.
 - `gdn.flashinfer`, `gdn.flash_kda`: FlashInfer's and FlashKDA's calls; `gdn.fla.install()`: FLA's own functions run ours.
-- `gdn.transformers.install()`: the models of Transformers run ours.
+- `gdn.transformers.install()`: the models of Transformers run ours. `gdn.vllm`: a plug-in of vLLM, for GDN_VLLM=1.
 - `python -m gdn`: what is installed, with a self-test; `python -m gdn bench`: times.
 """
 
@@ -28,7 +28,7 @@ from ._registration import register_with_torch
 from ._segments import compose, segment_map
 
 if TYPE_CHECKING:
-    from . import fla, flash_kda, flashinfer, transformers
+    from . import fla, flash_kda, flashinfer, transformers, vllm
 
 __version__ = "0.1.0"
 
@@ -49,12 +49,13 @@ __all__ = [
     "segment_map",
     "supported",
     "transformers",
+    "vllm",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """The modules for other libraries, imported when they are first asked for."""
-    if name in ("fla", "flash_kda", "flashinfer", "transformers"):
+    if name in ("fla", "flash_kda", "flashinfer", "transformers", "vllm"):
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")

@@ -1,0 +1,169 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A plug-in of vLLM: with GDN_VLLM=1 the layers of Qwen3-Next and Qwen3.5 run gdn between convolution and norm.
+
+vLLM finds `register` by the entry point `vllm.general_plugins` and calls it in each of its processes. Without the variable
+it does nothing, and imports nothing. docs/Serving.md has what runs.
+
+The layer keeps vLLM's projections, convolution, metadata and pools. Its states are read and written in the rows of the pool
+that the metadata name: nothing is gathered, scattered, split or concatenated.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+#: The versions whose layer this is, by what they begin with.
+TESTED = ("0.33.",)
+#: The layer's class, by which vLLM looks up what to make instead of it.
+_LAYER = "QwenGatedDeltaNetAttention"
+#: Row 0 of vLLM's pools is nobody's, and padded rows of a batch name it or -1.
+_FIRST_STATE = 1
+
+
+def _log() -> Any:
+    import logging
+
+    return logging.getLogger("gdn.vllm")
+
+
+def register() -> None:
+    """Puts gdn under vLLM's layer where GDN_VLLM is 1; may be called again."""
+    if os.environ.get("GDN_VLLM") != "1":
+        return
+    import importlib.metadata
+
+    version = importlib.metadata.version("vllm")
+    if not version.startswith(TESTED):
+        _log().warning("gdn: expected vLLM %s*, got %s; its layers stay as they are", "* or ".join(TESTED), version)
+        return
+    from vllm.model_executor import custom_op
+    from vllm.model_executor.layers.mamba.gdn import qwen_gdn_linear_attn as engine
+
+    other = custom_op.op_registry_oot.get(_LAYER)
+    if other is None:
+        custom_op.PluggableLayer.register_oot(name=_LAYER)(make_layer(engine))
+    elif not getattr(other, "is_gdn", False):
+        _log().warning("gdn: expected vLLM's own %s, got %s of another plug-in, which stays", _LAYER, other.__qualname__)
+
+
+def make_layer(engine: Any) -> type:
+    """The layer's class over vLLM's own, which is in the module `engine`."""
+    import torch
+
+    import gdn
+
+    parent: Any = getattr(engine, _LAYER)
+
+    class Layer(parent):  # type: ignore[misc]
+        #: By which `register` knows it.
+        is_gdn = True
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            #: Whether gdn runs a kind of step, as far as it has been asked.
+            self.runs_gdn: dict[str, bool] = {}
+            self._float_bias: tuple[Any, Any] = (None, None)
+
+        def _forward_core(self, mixed_qkv: Any, b: Any, a: Any, core_attn_out: Any) -> None:
+            steps = engine.get_forward_context().attn_metadata
+            step = steps.get(self.prefix) if isinstance(steps, dict) else None
+            if step is None or not self._serves(step, mixed_qkv, b, a, core_attn_out):
+                super()._forward_core(mixed_qkv, b, a, core_attn_out)
+                return
+            count = step.num_actual_tokens
+            mixed_qkv = self._convolve(mixed_qkv[:count], step)
+            for name, call in self._calls(step, mixed_qkv, b, a, core_attn_out):
+                getattr(gdn, name)(**call)
+
+        def _convolve(self, mixed_qkv: Any, step: Any) -> Any:
+            """vLLM's convolution of all tokens, and its states."""
+            states, rows = self.kv_cache[0], step.non_spec_state_indices_tensor
+            if not engine.is_conv_state_dim_first():
+                states = states.transpose(-1, -2)
+            weight, bias = self.conv1d.weight.flatten(1), self.conv1d.bias
+            if step.num_prefills == 0:
+                return engine.causal_conv1d_update(
+                    mixed_qkv, states, weight, bias, self.activation, conv_state_indices=rows[: len(mixed_qkv)],
+                    validate_data=False,
+                )  # fmt: skip
+            return engine.causal_conv1d_fn(
+                mixed_qkv.transpose(0, 1), weight, bias, activation=self.activation, conv_states=states,
+                has_initial_state=step.has_initial_state, cache_indices=rows,
+                query_start_loc=step.non_spec_query_start_loc, metadata=step,
+            ).transpose(0, 1)  # fmt: skip
+
+        def _calls(self, step: Any, mixed_qkv: Any, b: Any, a: Any, out: Any) -> Any:
+            """The calls of a step by function: tokens of decoding come first, one a sequence, then prefills."""
+            count, rows = step.num_actual_tokens, step.non_spec_state_indices_tensor
+            # Without prefills a batch may be padded: its last rows are nobody's.
+            decodes = step.num_decode_tokens if step.num_prefills else count
+            heads = [n // self.tp_size for n in (self.num_k_heads, self.num_k_heads, self.num_v_heads)]
+            widths = [n * d for n, d in zip(heads, (self.head_k_dim, self.head_k_dim, self.head_v_dim))]
+            parts = [part.unflatten(-1, (n, -1)) for part, n in zip(mixed_qkv[:count].split(widths, -1), heads)]
+            tokens = dict(zip(("q", "k", "v", "g", "beta", "out"), (*parts, a, b, out)))
+            pool = self.kv_cache[1]
+            words = {
+                "initial_state": pool, "final_state": pool, "first_state": _FIRST_STATE, "state_layout": "vk",
+                "A_log": self.A_log, "dt_bias": self._bias(), "use_gate_in_kernel": True,
+                "use_beta_sigmoid_in_kernel": True, "use_qk_l2norm_in_kernel": True,
+            }  # fmt: skip
+            if decodes:
+                given = {name: x[:decodes].unsqueeze(1) for name, x in tokens.items()}
+                yield "fused_recurrent_gated_delta_rule", {**given, **words, "state_indices": rows[:decodes]}
+            if step.num_prefills:
+                given = {name: x[decodes:count].unsqueeze(0) for name, x in tokens.items()}
+                yield "chunk_gated_delta_rule", {
+                    **given, **words, "cu_seqlens": step.prefill_query_start_loc,
+                    "state_indices": step.prefill_state_indices, "has_initial_state": step.prefill_has_initial_state,
+                }  # fmt: skip
+
+        def _bias(self) -> Any:
+            """dt_bias in float32, as kernels read it: converted once, and again when it has changed."""
+            given = self.dt_bias
+            if given.dtype is torch.float32:
+                return given
+            mark = given.data_ptr(), 0 if given.is_inference() else given._version
+            if self._float_bias[0] != mark:
+                self._float_bias = mark, given.detach().float()
+            return self._float_bias[1]
+
+        def _serves(self, step: Any, mixed_qkv: Any, b: Any, a: Any, out: Any) -> bool:
+            """Whether gdn runs a step. It is asked once for each kind, by all that a call itself checks."""
+            kind = ""
+            if step.spec_sequence_masks is not None:
+                kind = "speculated tokens"
+            elif getattr(step, "flashinfer_checkpoint_plan", None) is not None:
+                kind = "states inside a prefill"
+            if kind:
+                return self._decide(kind, "gdn has no kernels for them")
+            kind = "prefill" if step.num_prefills else "decoding"
+            if kind == "prefill" and step.num_decodes:
+                kind = "prefill and decoding"
+            if kind in self.runs_gdn:
+                return self.runs_gdn[kind]
+            if mixed_qkv.is_cuda and torch.cuda.is_current_stream_capturing():
+                return False
+            try:
+                for name, call in self._calls(step, mixed_qkv, b, a, out):
+                    if not (answer := gdn.supported(**call, function=name)):
+                        return self._decide(kind, answer.reasons[0])
+            except Exception as error:
+                return self._decide(kind, f"{type(error).__name__}: {error}")
+            return self._decide(kind)
+
+        def _decide(self, kind: str, reason: str = "") -> bool:
+            """Remembers whether gdn runs a kind of step, and says once for all layers why not."""
+            if kind not in self.runs_gdn:
+                self.runs_gdn[kind] = not reason
+                if reason and (kind, reason) not in _said:
+                    _said.add((kind, reason))
+                    _log().warning("gdn: vLLM runs %s as before: %s", kind, reason)
+            return self.runs_gdn[kind]
+
+    return Layer
+
+
+#: What has been said of steps that vLLM runs as before.
+_said: set[tuple[str, str]] = set()
