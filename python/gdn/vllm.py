@@ -32,15 +32,15 @@ def register() -> None:
     """Puts gdn under vLLM's layer where GDN_VLLM is 1; may be called again."""
     if os.environ.get("GDN_VLLM") != "1":
         return
+    import importlib
     import importlib.metadata
 
     version = importlib.metadata.version("vllm")
     if not version.startswith(TESTED):
         _log().warning("gdn: expected vLLM %s*, got %s; its layers stay as they are", "* or ".join(TESTED), version)
         return
-    from vllm.model_executor import custom_op
-    from vllm.model_executor.layers.mamba.gdn import qwen_gdn_linear_attn as engine
-
+    custom_op = importlib.import_module("vllm.model_executor.custom_op")
+    engine = importlib.import_module("vllm.model_executor.layers.mamba.gdn.qwen_gdn_linear_attn")
     other = custom_op.op_registry_oot.get(_LAYER)
     if other is None:
         custom_op.PluggableLayer.register_oot(name=_LAYER)(make_layer(engine))
@@ -138,6 +138,8 @@ def make_layer(engine: Any) -> type:
                 kind = "states inside a prefill"
             if kind:
                 return self._decide(kind, "gdn has no kernels for them")
+            if mixed_qkv.is_cuda and not step.num_prefills and self.kv_cache[1].element_size() == 2:
+                return self._decide("decoding with states of 16 bits", "its kernels are faster with them")
             kind = "prefill" if step.num_prefills else "decoding"
             if kind == "prefill" and step.num_decodes:
                 kind = "prefill and decoding"

@@ -234,6 +234,14 @@ def test_what_is_left_to_vllm(what, reason, caplog):
     assert len(caplog.messages) == 1 and reason in caplog.messages[0]
 
 
+def test_decoding_with_states_of_16_bits_on_a_gpu():
+    """vLLM's kernels are faster."""
+    layer = gdn.vllm.make_layer(engine_of(StandIn))(dtype=torch.bfloat16, pool=torch.bfloat16)
+    on_gpu = types.SimpleNamespace(is_cuda=True)
+    assert not layer._serves(Step([1], [1], [True], decodes=1), on_gpu, None, None, None)
+    assert layer.runs_gdn == {"decoding with states of 16 bits": False}
+
+
 @pytest.mark.parametrize("steps", [None, {}])
 def test_profile_runs_are_vllms(steps):
     engine = engine_of(StandIn)
@@ -254,12 +262,14 @@ def modules(monkeypatch):
             assert name not in registry
             return lambda layer: registry.setdefault(name, layer)
 
-    names = ["vllm", "vllm.model_executor", "vllm.model_executor.layers", "vllm.model_executor.layers.mamba"]
-    for name in [*names, f"{names[-1]}.gdn"]:
-        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     custom_op = types.SimpleNamespace(op_registry_oot=registry, PluggableLayer=PluggableLayer)
-    sys.modules["vllm.model_executor"].custom_op = custom_op
-    sys.modules[f"{names[-1]}.gdn"].qwen_gdn_linear_attn = engine_of(StandIn)
+    engine = "vllm.model_executor.layers.mamba.gdn.qwen_gdn_linear_attn"
+    for name, module in (("vllm.model_executor.custom_op", custom_op), (engine, engine_of(StandIn))):
+        # Parents that are there already are those of the module.
+        for i, letter in enumerate(name):
+            if letter == "." and name[:i] not in sys.modules:
+                monkeypatch.setitem(sys.modules, name[:i], types.ModuleType(name[:i]))
+        monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.33.1")
     monkeypatch.setenv("GDN_VLLM", "1")
     return registry
