@@ -114,7 +114,7 @@ func.func @elsewhere(%x: memref<4xf32>, %y: memref<4xf32>) {
 }
 
 //--- unsigned.mlir
-// UNSIGNED: error: 'func.func' op expected arguments to be tensors or memrefs of bf16, f16, f32, i32 or i64, or scalars of index, i64, i32 or f32, got 'ui32'
+// UNSIGNED: error: 'func.func' op expected arguments to be tensors or memrefs of bf16, f16, f32, i8, i32 or i64, or scalars of index, i64, i32 or f32, got 'ui32'
 func.func @unsigned(%count: ui32) { return }
 
 //--- part.mlir

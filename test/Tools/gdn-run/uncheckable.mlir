@@ -4,7 +4,7 @@
 // NONE: gdn-run: error: expected --entry of one of @negate, @scalar, @constant, got none
 
 // RUN: not gdn-run %s --entry=scalar 2>&1 | FileCheck %s --check-prefix=SCALAR
-// SCALAR: error: expected argument 0 of @scalar to be a tensor of f32, bf16, f16, i32 or i64, or a scalar of index, i64, i32 or f32, got f16
+// SCALAR: error: expected argument 0 of @scalar to be a tensor of f32, bf16, f16, i8, i32 or i64, or a scalar of index, i64, i32 or f32, got f16
 func.func @negate(%x: tensor<4xf32>) -> tensor<4xf32> {
   // RUN: not gdn-run %s --entry=negate --check 2>&1 | FileCheck %s --check-prefix=OP
   // OP: uncheckable.mlir:{{.*}}: expected only layer ops and forward stages of gdn, arith.constant and tensor.cast for --check, got 'arith.negf'

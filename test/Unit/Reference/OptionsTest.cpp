@@ -222,4 +222,12 @@ TEST(OptionsTest, StateIndices) {
   std::copy_n(dense.finalState.begin() + 2 * state, state,
               pool.begin() + state);
   expectSame(pooled.finalState, pool);
+  // Sequence 2 begins with zeros instead of what its row holds.
+  std::fill_n(p.initialState.begin() + state, state, 0.0);
+  Forward zeros = runForward(p);
+  std::fill_n(p.initialState.begin() + state, state, 0.5);
+  p.hasInitialState = {true, true, false};
+  Forward flagged = runForward(p);
+  expectSame(flagged.o, zeros.o);
+  expectSame(flagged.finalState, zeros.finalState);
 }

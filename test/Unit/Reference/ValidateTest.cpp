@@ -173,6 +173,10 @@ TEST(ValidateTest, StateIndices) {
   Problem p = makeProblem(GateKind::Head, 1, 6);
   p.stateIndices = {0};
   p.poolSize = 1;
+  p.hasInitialState = {true, false};
+  EXPECT_EQ(validate(p), "expected has_initial_state of shape [N=1] with "
+                         "state_indices, got 2 values");
+  p.hasInitialState.clear();
   EXPECT_EQ(backward(p, {}, {}).error,
             "expected no state_indices with gradients, got 1 values");
 }
