@@ -295,6 +295,16 @@ def test_other_versions_and_plugins(modules, monkeypatch, caplog):
     assert "got StandIn of another plug-in, which stays" in caplog.messages[1]
 
 
+def test_the_entry_point():
+    """vLLM finds `register` in the installed package."""
+    try:
+        package = importlib.metadata.distribution("gdn")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("gdn is not installed as a package")
+    (found,) = package.entry_points.select(group="vllm.general_plugins")
+    assert found.load() is gdn.vllm.register
+
+
 @pytest.mark.parametrize("value", [None, "0"])
 def test_off_without_a_trace(value):
     """The entry point imports nothing but gdn, which is light, and what that needs."""
