@@ -93,7 +93,7 @@ def test_boundaries_of_a_gpu_can_be_checked(monkeypatch, dtype, boundaries):
     monkeypatch.setattr(_torch, "_call_library", call)
     monkeypatch.setattr(_torch_checks, "CHECKS_VALUES", True)
     with pytest.raises(expected[0], match=expected[1]):
-        tensors_of_call = (q, k, v, None, beta, None, None, None, cu, torch.empty_like(v), None, None)
+        tensors_of_call = (q, k, v, None, beta, None, None, None, cu, torch.empty_like(v), None, None, None)
         _torch._compute_on_gpu(tensors_of_call, None, 0, 0)
 
 
@@ -123,7 +123,7 @@ def test_opcheck(packed, with_state, dtype):
 @pytest.mark.parametrize("with_state", [False, True])
 def test_opcheck_into(with_state):
     out, state = torch.empty(1, 70, 4, 64), torch.empty(1, 4, 64, 64) if with_state else None
-    arguments = (*tensors(), *NO_STATE, out, state, None, 0.125, 0, 0)
+    arguments = (*tensors(), *NO_STATE, out, state, None, None, 0.125, 0, 0)
     torch.library.opcheck(torch.ops.gdn.gated_delta_rule_out.default, arguments)
 
 
