@@ -56,45 +56,71 @@ struct DiagonalToGeneric : OpRewritePattern<DiagonalOp> {
   }
 };
 
-/// The bases of all blocks at once, spread over these.
+/// One element of each block along `axis` for all of its block: those of all
+/// blocks at once, spread over these.
+static Value repeatInBlocks(RewriterBase &rewriter, Location loc, Value source,
+                            int64_t axis, int64_t block, OpFoldResult at) {
+  auto type = cast<RankedTensorType>(source.getType());
+  // The axis becomes two: the block, and the element of it.
+  SmallVector<int64_t> shape(type.getShape());
+  int64_t blocks = shape[axis] / block;
+  shape[axis] = block;
+  shape.insert(shape.begin() + axis, blocks);
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (dim == axis)
+      groups.push_back({dim, dim + 1});
+    else
+      groups.push_back({dim < axis ? dim : dim + 1});
+  Value inBlocks = tensor::ExpandShapeOp::create(
+      rewriter, loc, type.clone(shape), source, groups);
+  auto indices = [&](ArrayRef<int64_t> values) {
+    return getAsIndexOpFoldResult(rewriter.getContext(), values);
+  };
+  SmallVector<int64_t> ones(shape.size(), 1), sizes(shape);
+  SmallVector<OpFoldResult> offsets =
+      indices(SmallVector<int64_t>(shape.size(), 0));
+  offsets[axis + 1] = at;
+  sizes[axis + 1] = 1;
+  SmallVector<int64_t> bases(type.getShape());
+  bases[axis] = blocks;
+  Value base =
+      tensor::ExtractSliceOp::create(rewriter, loc, type.clone(bases), inBlocks,
+                                     offsets, indices(sizes), indices(ones));
+  Value empty =
+      tensor::EmptyOp::create(rewriter, loc, shape, type.getElementType());
+  Value spread = linalg::BroadcastOp::create(rewriter, loc, base, empty,
+                                             ArrayRef<int64_t>{axis + 1})
+                     ->getResult(0);
+  return tensor::CollapseShapeOp::create(rewriter, loc, type, spread, groups);
+}
+
 struct RebaseToLinalg : OpRewritePattern<RebaseOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(RebaseOp rebase,
                                 PatternRewriter &rewriter) const override {
-    Location loc = rebase.getLoc();
-    RankedTensorType type = rebase.getResult().getType();
-    auto axis = static_cast<int64_t>(rebase.getAxis()),
-         block = static_cast<int64_t>(rebase.getBlock());
-    // The axis becomes two: the block, and the element of it.
-    SmallVector<int64_t> shape(type.getShape()), bases = shape;
-    bases[axis] /= block;
-    shape[axis] = block;
-    shape.insert(shape.begin() + axis, bases[axis]);
-    SmallVector<ReassociationIndices> groups;
-    for (int64_t dim = 0; dim < type.getRank(); ++dim)
-      if (dim == axis)
-        groups.push_back({dim, dim + 1});
-      else
-        groups.push_back({dim < axis ? dim : dim + 1});
-    Value inBlocks = tensor::ExpandShapeOp::create(
-        rewriter, loc, type.clone(shape), rebase.getSource(), groups);
-    SmallVector<int64_t> offsets(shape.size(), 0), sizes(shape),
-        strides(shape.size(), 1);
-    offsets[axis + 1] = static_cast<int64_t>(rebase.getAt());
-    sizes[axis + 1] = 1;
-    Value base = tensor::ExtractSliceOp::create(
-        rewriter, loc, type.clone(bases), inBlocks, ValueRange(), ValueRange(),
-        ValueRange(), offsets, sizes, strides);
-    Value empty =
-        tensor::EmptyOp::create(rewriter, loc, shape, type.getElementType());
-    Value spread = linalg::BroadcastOp::create(rewriter, loc, base, empty,
-                                               ArrayRef<int64_t>{axis + 1})
-                       ->getResult(0);
-    Value bySource =
-        tensor::CollapseShapeOp::create(rewriter, loc, type, spread, groups);
+    Value bases = repeatInBlocks(
+        rewriter, rebase.getLoc(), rebase.getSource(),
+        static_cast<int64_t>(rebase.getAxis()),
+        static_cast<int64_t>(rebase.getBlock()),
+        rewriter.getIndexAttr(static_cast<int64_t>(rebase.getAt())));
     rewriter.replaceOpWithNewOp<arith::SubFOp>(rebase, rebase.getSource(),
-                                               bySource);
+                                               bases);
+    return success();
+  }
+};
+
+struct RepeatToLinalg : OpRewritePattern<RepeatOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(RepeatOp repeat,
+                                PatternRewriter &rewriter) const override {
+    rewriter.replaceOp(
+        repeat, repeatInBlocks(rewriter, repeat.getLoc(), repeat.getSource(),
+                               static_cast<int64_t>(repeat.getAxis()),
+                               static_cast<int64_t>(repeat.getBlock()),
+                               repeat.getAt()));
     return success();
   }
 };
@@ -204,6 +230,6 @@ LogicalResult ScanToLoops::matchAndRewrite(ScanOp scan,
 }
 
 void mlir::gdn::tile::populateScanPatterns(RewritePatternSet &patterns) {
-  patterns.add<ScanToLoops, RebaseToLinalg, CausalToGeneric, DiagonalToGeneric>(
-      patterns.getContext());
+  patterns.add<ScanToLoops, RebaseToLinalg, RepeatToLinalg, CausalToGeneric,
+               DiagonalToGeneric>(patterns.getContext());
 }

@@ -46,6 +46,19 @@ func.func @rebase_vector(%g : tensor<8xf32>) -> tensor<8xf32> {
   return %r : tensor<8xf32>
 }
 
+// The row of each block is known when the program runs.
+// CHECK-LABEL: func.func @repeat
+// CHECK-SAME: (%[[K:.*]]: tensor<32x64xbf16>, %[[N:.*]]: index)
+// CHECK: %[[BLOCKS:.*]] = tensor.expand_shape %[[K]] {{\[\[}}0, 1], [2]] {{.*}} into tensor<2x16x64xbf16>
+// CHECK: %[[ROWS:.*]] = tensor.extract_slice %[[BLOCKS]][0, %[[N]], 0] [2, 1, 64] [1, 1, 1] : tensor<2x16x64xbf16> to tensor<2x64xbf16>
+// CHECK: %[[SPREAD:.*]] = linalg.broadcast ins(%[[ROWS]] : {{.*}} dimensions = [1]
+// CHECK: %[[ALL:.*]] = tensor.collapse_shape %[[SPREAD]] {{\[\[}}0, 1], [2]]
+// CHECK: return %[[ALL]]
+func.func @repeat(%k : tensor<32x64xbf16>, %n : index) -> tensor<32x64xbf16> {
+  %r = gdn_tile.repeat %k axis 0 block 16 at %n : tensor<32x64xbf16>
+  return %r : tensor<32x64xbf16>
+}
+
 // The upper triangle is selected away, not multiplied: NaN must not stay.
 // CHECK-LABEL: func.func @causal
 // CHECK: linalg.generic

@@ -96,6 +96,14 @@ gdn_tile.program @rebase_at() work_item(%n, %h, %vt) tokens(%batch, %begin, %end
 
 // -----
 
+gdn_tile.program @repeat_block() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+  %t = arith.constant dense<0.0> : tensor<8xbf16>
+  // expected-error @below {{expected blocks that divide 8 elements, got blocks of 16}}
+  %s = gdn_tile.repeat %t axis 0 block 16 at %begin : tensor<8xbf16>
+}
+
+// -----
+
 gdn_tile.program @square() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %t = arith.constant dense<0.0> : tensor<8x16xf32>
   // expected-error @below {{expected a square tile, got 'tensor<8x16xf32>'}}

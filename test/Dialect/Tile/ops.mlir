@@ -80,6 +80,9 @@ gdn_tile.program @tiles() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %1 = gdn_tile.scan %s axis 1 reverse : tensor<32x32xf32>
   // CHECK: gdn_tile.rebase %{{.*}} axis 1 block 8 at 3 : tensor<32x32xf32>
   %7 = gdn_tile.rebase %s axis 1 block 8 at 3 : tensor<32x32xf32>
+  // CHECK: gdn_tile.repeat %{{.*}} axis 0 block 16 at %{{.*}} : tensor<32x32xf32>
+  %at = arith.constant 5 : index
+  %8 = gdn_tile.repeat %s axis 0 block 16 at %at : tensor<32x32xf32>
   // CHECK: gdn_tile.causal %{{.*}} : tensor<32x32xf32>
   %2 = gdn_tile.causal %s : tensor<32x32xf32>
   // CHECK: %[[KK:.*]] = gdn_tile.causal strict %{{.*}} : tensor<32x32xf32>

@@ -210,7 +210,7 @@ LogicalResult AwaitReportOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// ScanOp, RebaseOp, ClusterSumOp, CausalOp, DiagonalOp, SolveOp and
+// ScanOp, RebaseOp, RepeatOp, ClusterSumOp, CausalOp, DiagonalOp, SolveOp and
 // TriInverseOp
 //===----------------------------------------------------------------------===//
 
@@ -222,17 +222,27 @@ LogicalResult ScanOp::verify() {
   return success();
 }
 
-LogicalResult RebaseOp::verify() {
-  RankedTensorType tile = getResult().getType();
-  auto axis = static_cast<int64_t>(getAxis()),
-       block = static_cast<int64_t>(getBlock()),
-       at = static_cast<int64_t>(getAt());
+/// Checks the blocks of an op along an axis of its tile.
+template <typename Op> static LogicalResult verifyBlocks(Op op) {
+  RankedTensorType tile = op.getResult().getType();
+  auto axis = static_cast<int64_t>(op.getAxis()),
+       block = static_cast<int64_t>(op.getBlock());
   if (axis < 0 || axis >= tile.getRank())
-    return emitOpError("expected an axis in [0, ")
+    return op.emitOpError("expected an axis in [0, ")
            << tile.getRank() << "), got " << axis;
   if (block < 1 || tile.getDimSize(axis) % block != 0)
-    return emitOpError("expected blocks that divide ")
+    return op.emitOpError("expected blocks that divide ")
            << tile.getDimSize(axis) << " elements, got blocks of " << block;
+  return success();
+}
+
+LogicalResult RepeatOp::verify() { return verifyBlocks(*this); }
+
+LogicalResult RebaseOp::verify() {
+  if (failed(verifyBlocks(*this)))
+    return failure();
+  auto block = static_cast<int64_t>(getBlock()),
+       at = static_cast<int64_t>(getAt());
   if (at < 0 || at >= block)
     return emitOpError("expected an element in [0, ")
            << block << "), got " << at;

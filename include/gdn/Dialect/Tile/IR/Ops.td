@@ -236,29 +236,7 @@ def Tile_ScanOp : Tile_Op<"scan", [Pure, SameOperandsAndResultType]> {
   let hasVerifier = 1;
 }
 
-def Tile_RebaseOp : Tile_Op<"rebase", [Pure, SameOperandsAndResultType]> {
-  let summary = "Differences from one element of each block along an axis";
-  let description = [{
-    out[i] = in[i] - in[i - i mod block + at] along `axis`. Of a cumulated sum
-    these are the sums since element `at` of the block, which are negated in
-    front of it.
-
-    Example:
-
-    ```mlir
-    %E = gdn_tile.rebase %G axis 0 block 32 at 15 : tensor<32x128xf32>
-    ```
-  }];
-  let arguments = (ins
-      Arg<Tile_FloatTile, "The tile.">:$source,
-      Arg<I64Attr, "The dimension along which blocks follow each other.">:$axis,
-      Arg<I64Attr, "Elements of a block along `axis`, which divides the dimension.">:$block,
-      Arg<I64Attr, "The element of a block whose result is zero.">:$at);
-  let results = (outs
-      Res<Tile_FloatTile, "The differences.">:$result);
-  let assemblyFormat = "$source `axis` $axis `block` $block `at` $at attr-dict `:` type($result)";
-  let hasVerifier = 1;
-}
+include "gdn/Dialect/Tile/IR/BlockOps.td"
 
 def Tile_ClusterSumOp : Tile_Op<"cluster_sum"> {
   let summary = "Sum over the work items of a cluster, each of which keeps some columns";
