@@ -172,6 +172,8 @@ LogicalResult RoleLayouts::convert(Operation *op) {
     return convertScan(scan);
   if (auto rebase = dyn_cast<tile::RebaseOp>(op))
     return convertRebase(rebase);
+  if (auto repeat = dyn_cast<tile::RepeatOp>(op))
+    return convertRepeat(repeat);
   if (auto transpose = dyn_cast<linalg::TransposeOp>(op))
     return convertTranspose(transpose);
   if (auto sum = dyn_cast<tile::ClusterSumOp>(op))

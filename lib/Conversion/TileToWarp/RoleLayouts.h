@@ -117,6 +117,7 @@ private:
   LogicalResult convertDiagonal(tile::DiagonalOp diagonal);
   LogicalResult convertScan(tile::ScanOp scan);
   LogicalResult convertRebase(tile::RebaseOp rebase);
+  LogicalResult convertRepeat(tile::RepeatOp repeat);
   LogicalResult convertTranspose(linalg::TransposeOp transpose);
   LogicalResult putVectors(warp::PutOp put, tensor::ConcatOp stack, Value view);
   FailureOr<Value> joinFragments(tensor::ConcatOp concat);

@@ -151,7 +151,8 @@ FailureOr<Value> RoleLayouts::getLeft(linalg::ContractOp product, int64_t rows,
   isTurned = false;
   return Value(FragmentLoadOp::create(b, product.getLoc(), convertType(turned),
                                       place->view, !place->transposed,
-                                      b.getDenseI64ArrayAttr({0, rows})));
+                                      b.getDenseI64ArrayAttr({0, rows}),
+                                      /*row=*/Value()));
 }
 
 LogicalResult RoleLayouts::convertContract(linalg::ContractOp contract) {

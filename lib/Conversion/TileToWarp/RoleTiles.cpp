@@ -246,6 +246,28 @@ LogicalResult RoleLayouts::convertRebase(tile::RebaseOp rebase) {
   return placeLike(rebase.getResult(), rebase.getSource());
 }
 
+/// A warp has the rows of a block, and reads the one of them.
+LogicalResult RoleLayouts::convertRepeat(tile::RepeatOp repeat) {
+  RankedTensorType tile = repeat.getType();
+  auto place = shared.find(repeat.getSource());
+  if (repeat.getAxis() != 0 || repeat.getBlock() != format::kWarpRows ||
+      tile.getRank() != 2 || tile.getDimSize(0) != format::kWgmmaRows ||
+      place == shared.end() || place->second.transposed)
+    return repeat.emitOpError("expected blocks of ")
+           << format::kWarpRows << " rows of a tile of " << format::kWgmmaRows
+           << " rows from a channel, got blocks of "
+           << static_cast<int64_t>(repeat.getBlock()) << " along dimension "
+           << static_cast<int64_t>(repeat.getAxis()) << " of " << tile;
+  if (failed(checkTile(repeat.getResult())))
+    return failure();
+  map.map(repeat.getResult(),
+          Value(FragmentLoadOp::create(b, repeat.getLoc(), convertType(tile),
+                                       place->second.view,
+                                       /*transpose=*/false, DenseI64ArrayAttr(),
+                                       map.lookupOrDefault(repeat.getAt()))));
+  return success();
+}
+
 /// What lies in shared memory is read the other way.
 LogicalResult RoleLayouts::convertTranspose(linalg::TransposeOp transpose) {
   auto place = shared.find(transpose.getInput());

@@ -139,7 +139,7 @@ FailureOr<Value> RoleLayouts::loadFragment(Value old, const InShared &place) {
   Value &known = loaded[view];
   if (!known || known.getParentBlock() != b.getInsertionBlock())
     known = FragmentLoadOp::create(b, old.getLoc(), convertType(tile), view,
-                                   place.transposed, rows);
+                                   place.transposed, rows, /*row=*/Value());
   return known;
 }
 

@@ -148,6 +148,30 @@ static Value createPlainLoad(ImplicitLocOpBuilder &b, VectorType type,
   return pack(b, type, elements);
 }
 
+/// The same of one of the rows of a warp in the view, for all of them.
+static Value createRepeatedLoad(ImplicitLocOpBuilder &b, VectorType type,
+                                ViewType view, Value base, Value row,
+                                Value thread) {
+  int64_t bytes = view.getElementBytes();
+  Value firstRow = arith::MulIOp::create(b, createGroupWarp(b, thread),
+                                         createI32(b, format::kWarpRows));
+  row = arith::AddIOp::create(
+      b, firstRow, arith::IndexCastUIOp::create(b, b.getI32Type(), row));
+  Value byte = arith::MulIOp::create(b, createFragmentColumn(b, thread),
+                                     createI32(b, bytes));
+  ViewAddress address(b, view, base, row, byte);
+  auto pair = VectorType::get(2, type.getElementType());
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < type.getNumElements(); i += 4) {
+    Value loaded = LLVM::LoadOp::create(
+        b, pair, address.get(0, i / 4 * 8 * bytes), 2 * bytes);
+    SmallVector<Value> both = unpack(b, loaded);
+    for (int64_t copies = 0; copies < 2; ++copies)
+      llvm::append_range(elements, both);
+  }
+  return pack(b, type, elements);
+}
+
 static void createPlainStore(ImplicitLocOpBuilder &b, Value fragment,
                              ViewType view, Value base, int64_t firstRow) {
   auto type = cast<VectorType>(fragment.getType());
@@ -280,6 +304,12 @@ struct LowerFragmentLoad : OpConversionPattern<FragmentLoadOp> {
     ViewType view = op.getView().getType();
     Value base = adaptor.getView();
     int64_t first = op.getRows() ? (*op.getRows())[0] : 0;
+    if (op.getRow()) {
+      rewriter.replaceOp(op, createRepeatedLoad(b, type, view, base,
+                                                adaptor.getRow(),
+                                                createThreadOf(b, op)));
+      return success();
+    }
     auto load = [&](ImplicitLocOpBuilder &at) {
       if (view.getElementBytes() == 2)
         return createMatrixLoad(at, type, view, base, op.getTranspose(), first,

@@ -38,7 +38,8 @@ static bool isSwizzledF32(ViewType view) {
 static bool takesRowsAlike(Operation *op) {
   // Matrix instructions move 16-bit tiles, by rows of their own.
   if (auto load = dyn_cast<FragmentLoadOp>(op))
-    return isSwizzledF32(load.getView().getType()) && !load.getRows();
+    return isSwizzledF32(load.getView().getType()) && !load.getRows() &&
+           !load.getRow();
   if (auto store = dyn_cast<FragmentStoreOp>(op))
     return isSwizzledF32(store.getView().getType()) && !store.getRows();
   if (auto product = dyn_cast<WgmmaOp>(op))

@@ -38,6 +38,21 @@ gdn_warp.kernel @turned() threads(256) shared(0) attributes {gdn_warp.schedule =
 
 #one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
 
+// A row of a block is read where the tile lies, by the warp that has the block.
+gdn_warp.kernel @repeated() threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %in = gdn_warp.channel "in" depth(2) : <tensor<64x64xf32>>
+  gdn_warp.role "state" warps(0, 4) {
+    %tile = gdn_warp.get %in[0] at %c0 : <tensor<64x64xf32>> -> tensor<64x64xf32>
+    // expected-error @below {{expected blocks of 16 rows of a tile of 64 rows from a channel, got blocks of 32 along dimension 0 of 'tensor<64x64xf32>'}}
+    %row = gdn_tile.repeat %tile axis 0 block 32 at %c0 {gdn_tile.step = "state"} : tensor<64x64xf32>
+  }
+}
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
+
 // Tiles of fewer rows than a fragment meet only where they lie in the same rows.
 gdn_warp.kernel @apart() threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
   %c0 = arith.constant 0 : index

@@ -63,6 +63,18 @@ gdn_warp.kernel @pairs(%dense : memref<?x?x64xf32>,
       : tensor<64x8xf32, #gdn_warp.fragment> -> memref<?x?x64xf32, strided<[?, ?, 1]>>
 }
 
+// Of a row that all of a warp's are a thread reads its columns once, in pairs.
+// CHECK-LABEL: llvm.func @repeated_row(
+gdn_warp.kernel @repeated_row(%x : memref<64x64xf32>) threads(128) shared(2048) {
+  %c0 = arith.constant 0 : index
+  %c5 = arith.constant 5 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64x8xf32>
+  // CHECK: %[[PAIR:.*]] = llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xf32>
+  // CHECK-NOT: llvm.load
+  %t = gdn_warp.fragment_load %v row(%c5) : !gdn_warp.view<64x8xf32> -> tensor<64x8xf32, #gdn_warp.fragment>
+  gdn_warp.array_store %t, %x[%c0, %c0] axes [0, 1] : tensor<64x8xf32, #gdn_warp.fragment> -> memref<64x64xf32>
+}
+
 // A 16 x 16 block is one matrix instruction; the swizzle of a thread's address is found once and
 // the block's bytes come by exclusive or.
 // CHECK-LABEL: llvm.func @matrices(

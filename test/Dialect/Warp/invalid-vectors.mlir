@@ -150,6 +150,15 @@ gdn_warp.kernel @k() threads(128) shared(8192) {
 
 gdn_warp.kernel @k() threads(128) shared(8192) {
   %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64x64xbf16, swizzle = 128>
+  // expected-error @below {{expected a whole view that lies as the fragment, of which to repeat a row}}
+  %t = gdn_warp.fragment_load %v transpose row(%c0) : !gdn_warp.view<64x64xbf16, swizzle = 128> -> tensor<64x64xbf16, #gdn_warp.fragment>
+}
+
+// -----
+
+gdn_warp.kernel @k() threads(128) shared(8192) {
+  %c0 = arith.constant 0 : index
   %v = gdn_warp.view %c0 : !gdn_warp.view<32x64xbf16, swizzle = 128>
   // expected-error @below {{expected a row of '!gdn_warp.view<32x64xbf16, swizzle = 128>', got 32}}
   %t = gdn_warp.vector_load %v row(32) : !gdn_warp.view<32x64xbf16, swizzle = 128> -> tensor<64xbf16, #gdn_warp.columns>

@@ -144,6 +144,9 @@ gdn_warp.kernel @tiles(%a : memref<?x64xf32>, %n : i32) threads(128) shared(3276
   %vv = gdn_warp.view %c0 : !gdn_warp.view<64xf32>
   // CHECK: gdn_warp.iota 1 : tensor<64x64xi32, #gdn_warp.fragment>
   %i = gdn_warp.iota 1 : tensor<64x64xi32, #gdn_warp.fragment>
+  // CHECK: gdn_warp.fragment_load %{{.*}} row(%{{.*}}) : <64x64xbf16, swizzle = 128> -> tensor<64x64xbf16, #gdn_warp.fragment>
+  %each = gdn_warp.fragment_load %vb row(%c0)
+      : !gdn_warp.view<64x64xbf16, swizzle = 128> -> tensor<64x64xbf16, #gdn_warp.fragment>
   // CHECK: gdn_warp.fragment_load %{{.*}} transpose : <64x64xbf16, swizzle = 128> -> tensor<64x64xbf16, #gdn_warp.fragment>
   %f = gdn_warp.fragment_load %vb transpose
       : !gdn_warp.view<64x64xbf16, swizzle = 128> -> tensor<64x64xbf16, #gdn_warp.fragment>

@@ -64,6 +64,9 @@ static LogicalResult verifyFragment(Operation *op, RankedTensorType fragment,
 }
 
 LogicalResult FragmentLoadOp::verify() {
+  if (getRow() && (getTranspose() || getRows()))
+    return emitOpError("expected a whole view that lies as the fragment, of "
+                       "which to repeat a row");
   FailureOr<int64_t> count =
       countRows(*this, getType().getDimSize(0), getRows());
   if (failed(count))

@@ -19,7 +19,8 @@ def Warp_FragmentLoadOp : Warp_Op<"fragment_load"> {
     From a view [64, N], or [N, 64] with `transpose`; 16-bit elements by
     ldmatrix, f32 by plain loads. With `rows` [a, b], multiples
     of 16, the view has b - a rows, which become rows a .. b of the fragment; the
-    other rows are zero.
+    other rows are zero. With `row` = n each of the 16 rows of a warp is row n of
+    them in the view, which lies as the fragment.
 
     Example:
 
@@ -28,16 +29,20 @@ def Warp_FragmentLoadOp : Warp_Op<"fragment_load"> {
         : !gdn_warp.view<32x64xbf16, swizzle = 128> -> tensor<64x32xbf16, #gdn_warp.fragment>
     %k = gdn_warp.fragment_load %short rows [0, 32]
         : !gdn_warp.view<32x64xbf16, swizzle = 128> -> tensor<64x64xbf16, #gdn_warp.fragment>
+    %k_n = gdn_warp.fragment_load %view row(%n)
+        : !gdn_warp.view<64x64xbf16, swizzle = 128> -> tensor<64x64xbf16, #gdn_warp.fragment>
     ```
   }];
   let arguments = (ins
       Arg<Warp_ViewType, "The tile in shared memory.">:$view,
       Arg<UnitAttr, "Whether the view holds the tile transposed.">:$transpose,
-      Arg<OptionalAttr<DenseI64ArrayAttr>, "The first row of the fragment that the tile has and the one behind its last; absent, all.">:$rows);
+      Arg<OptionalAttr<DenseI64ArrayAttr>, "The first row of the fragment that the tile has and the one behind its last; absent, all.">:$rows,
+      Arg<Optional<Index>, "The row of those of a warp, in [0, 16), that all of them are; absent, each is its own.">:$row);
   let results = (outs
       Res<Warp_Fragment, "The tile in registers.">:$result);
   let assemblyFormat = [{
-    $view (`transpose` $transpose^)? (`rows` $rows^)? attr-dict `:` type($view) `->` type($result)
+    $view (`transpose` $transpose^)? (`rows` $rows^)? (`row` `(` $row^ `)`)? attr-dict
+    `:` type($view) `->` type($result)
   }];
   let hasVerifier = 1;
 }
