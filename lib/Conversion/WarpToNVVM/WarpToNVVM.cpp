@@ -126,6 +126,24 @@ static void hintBranches(ModuleOp module) {
   });
 }
 
+/// The threads of a warp go one way. ptxas does not see that of a condition of
+/// what shared memory holds, and has no uniform registers behind such a branch:
+/// descriptors take others. A vote says so, in roles that have none to spare.
+static void voteOnBranches(ModuleOp module) {
+  module.walk([](RoleOp role) {
+    if (!role->hasAttr(WarpDialect::getLateAddressesAttrName()))
+      return;
+    role.walk([](scf::IfOp branch) {
+      if (!branch->hasAttr(WarpDialect::getLikelyAttrName()))
+        return;
+      ImplicitLocOpBuilder b(branch.getLoc(), branch);
+      branch.getConditionMutable().assign(NVVM::VoteSyncOp::create(
+          b, b.getI1Type(), createI32(b, -1), branch.getCondition(),
+          NVVM::VoteSyncKind::any));
+    });
+  });
+}
+
 /// Notes on views and arrays that the loops of a role access that their
 /// addresses are to be late.
 static void markLateAddresses(ModuleOp module) {
@@ -190,6 +208,7 @@ struct ConvertGDNWarpToNVVM
       return signalPassFailure();
     LoweredKernels kernels;
     createSharedSymbol(module);
+    voteOnBranches(module);
     hintBranches(module);
     markLateAddresses(module);
     for (KernelOp kernel : all)
