@@ -20,7 +20,7 @@ using namespace mlir::gdn;
 Pieces gdn::loadChannelGates(Program &p, Value t) {
   // Those who sum them up load them: they have no slots in a kernel.
   Pieces gates;
-  for (int64_t first = 0, size = pieceChannels(p.facts.K); first < p.facts.K;
+  for (int64_t first = 0, size = keyPieceChannels(p); first < p.facts.K;
        first += size) {
     Program part = p;
     part.facts.K = size;
@@ -42,7 +42,7 @@ static Value sumStates(Program &p, const GradientTiles &in, size_t piece) {
   TileBuilder &b = p.b;
   Value dots;
   bool isKept = in.source == StateSource::Kept;
-  b.step(isKept ? StringRef("sums") : pieceStep(piece));
+  b.step(isKept ? StringRef("sums") : pieceStep(p, piece));
   for (auto [state, dState] : llvm::zip(in.state[piece], in.dState[piece])) {
     Value own = b.mul(b.f32(state), b.f32(dState));
     dots = keepHere(dots ? b.add(dots, own) : own);
@@ -50,7 +50,7 @@ static Value sumStates(Program &p, const GradientTiles &in, size_t piece) {
   Value sum = b.sum(dots, 0);
   if (double unit = stateGradientUnit(p); unit != 1)
     sum = b.scaled(sum, unit);
-  b.step(pieceStep(piece));
+  b.step(pieceStep(p, piece));
   return sum;
 }
 

@@ -17,13 +17,13 @@
 
 #include "gdn/Dialect/Tile/IR/LoopAttributes.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
 #include <algorithm>
+#include <tuple>
 
 using namespace mlir;
 using namespace mlir::gdn;
-
-/// Tokens with one reference, the last one of their first half.
-static constexpr int64_t kBlock = 16, kReference = kBlock / 2 - 1;
 
 /// Largest exponent of a factor, in log2 units. A sum's step from one reference
 /// to the next, over half of each block, then is not zero in f32.
@@ -35,10 +35,6 @@ Value gdn::keepHere(Value sum) {
   if (Operation *made = sum.getDefiningOp())
     made->setAttr(tile::kMadeHereAttrName, UnitAttr::get(sum.getContext()));
   return sum;
-}
-
-Value Piece::sinceReference() {
-  return reread(tile::RebaseOp::create(b, G, /*axis=*/0, kBlock, kReference));
 }
 
 Value Piece::reread(Value made) {
@@ -137,60 +133,143 @@ static RowSums addPairsOfBlocks(Program &p, Piece &in, Part part, Value state,
 }
 
 //===----------------------------------------------------------------------===//
-// Pairs by halves, for any gates
+// Pairs for any gates
 //===----------------------------------------------------------------------===//
+//
+// Between blocks a sum goes by the last token of one and the first token of the
+// next, and so has no factor above 1. Tokens of one block are pairs with one of
+// them after the other.
 
-static RowSums addPairsOfHalves(Program &p, Piece &in, Part part, Value state,
+Value Piece::elementOf(Value m, Value n) {
+  ArrayRef<int64_t> shape = shapeOf(m);
+  auto number = [&](int64_t axis) {
+    return reread(b.broadcast(b.iota(shape[axis]), shape, axis));
+  };
+  auto splat = [&](Value value) { return b.splat(value, shape); };
+  Value mask = arith::ConstantIntOp::create(b, -kBlock, /*width=*/32);
+  Value first = arith::AndIOp::create(b, number(0), splat(mask));
+  Value column = arith::AddIOp::create(b, first, splat(b.toI32(n)));
+  Value isOther =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number(1), column);
+  return b.sum(b.f32(b.select(isOther, m, 0.0)), 1);
+}
+
+/// Rows of `tile` from `row` on, or those before it; the others are 0.
+static Value takeRows(Program &p, Value tile, int64_t row, bool before) {
+  Value isTaken = compareRows(
+      p, before ? arith::CmpIPredicate::slt : arith::CmpIPredicate::sge, row,
+      shapeOf(tile));
+  return p.b.select(isTaken, tile, 0.0);
+}
+
+/// sum_j M_ij y_j over earlier blocks, and what rows read of the state, over
+/// the reader's decay since the first token of its block.
+static Value sumReadOfBlocks(Program &p, Piece &in, Value m, Value state) {
+  TileBuilder &b = p.b;
+  Value y = in.decayed(in.k, in.untilLast());
+  Value sum = b.mulAxis(state, in.until(0), 1);
+  for (int64_t first = kBlock; first < p.facts.C; first += kBlock) {
+    int64_t before = first - kBlock;
+    auto carry = [&](int64_t from, int64_t to) {
+      return carryRows(p, sum, in.between(from, to), first, /*before=*/false);
+    };
+    sum = carry(before, first - 1);
+    Value readers = takeRows(p, b.columns(m, before, kBlock), first,
+                             /*before=*/false);
+    sum = b.product("ij,jk->ik", readers, b.rows(y, before, kBlock), sum);
+    sum = carry(first - 1, first);
+  }
+  return sum;
+}
+
+/// sum_i M_ij x_i over the readers of later blocks, over the decay until the
+/// last token of the block of what is read.
+static Value sumWrittenToBlocks(Program &p, Piece &in) {
+  TileBuilder &b = p.b;
+  Value since = in.sinceFirst(), sum;
+  std::pair<Value, Value> readers[] = {
+      {in.pairs.queryKey, in.decayed(in.q, since)},
+      {in.pairs.keyKey, in.decayed(in.k, since)}};
+  for (int64_t first = p.facts.C - kBlock; first > 0; first -= kBlock) {
+    int64_t before = first - kBlock;
+    for (auto [m, x] : readers) {
+      Value rows = b.transpose(b.rows(m, first, kBlock));
+      sum = b.product("ji,ik->jk", takeRows(p, rows, first, /*before=*/true),
+                      b.rows(x, first, kBlock), sum);
+    }
+    sum = carryRows(p, sum, in.between(first - 1, first), first,
+                    /*before=*/true);
+    if (before > 0)
+      sum = carryRows(p, sum, in.between(before, first - 1), before,
+                      /*before=*/true);
+  }
+  return sum;
+}
+
+/// The pairs of the tokens of a block.
+static RowSums addPairsInBlocks(Program &p, Piece &in, Part part,
                                 RowSums sums) {
   TileBuilder &b = p.b;
-  if (state) {
-    Value term = b.mul(state, in.fromStart());
-    sums.gradient = addTo(b, sums.gradient, term);
-    Value rows = in.readers(part).second;
-    sums.dots = addTo(b, sums.dots, b.mul(in.read(rows), term));
-  }
-  for (const HalvesLevel &level : in.levels(p)) {
-    auto ofLevel = [&](Value m) {
-      return b.round(b.mul(b.f32(m), level.mask));
-    };
-    if (part == Part::ReadKeys) {
-      Value read;
-      for (Part reader : {Part::Queries, Part::Keys}) {
-        auto [m, rows] = in.readers(reader);
-        read = b.product("ij,ik->jk", ofLevel(m), in.decayed(rows, level.later),
-                         read);
-      }
-      sums = addRows(
-          b, in, sums, read, in.k, [&] { return level.earlier; },
-          /*isRead=*/true);
-      continue;
+  auto loop = scf::ForOp::create(b, b.index(0), b.index(kBlock), b.index(1),
+                                 ValueRange{sums.gradient, sums.dots});
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value n = loop.getInductionVar(), gradient = loop.getRegionIterArgs()[0],
+        dots = loop.getRegionIterArgs()[1], term, rows = in.k;
+  if (part == Part::ReadKeys) {
+    for (Part reader : {Part::Queries, Part::Keys}) {
+      auto [m, x] = in.readers(reader);
+      Value own = b.mulAxis(in.rowOf(x, n), in.elementOf(b.transpose(m), n), 0);
+      term = term ? b.add(term, own) : own;
     }
-    auto [m, rows] = in.readers(part);
-    Value sum =
-        b.product("ij,jk->ik", ofLevel(m), in.decayed(in.k, level.earlier));
-    sums = addRows(
-        b, in, sums, sum, rows, [&] { return level.later; }, /*isRead=*/false);
+    term = b.mul(term, in.untilToken(n));
+    dots = b.sub(dots, b.mul(in.read(rows), term));
+  } else {
+    Value m;
+    std::tie(m, rows) = in.readers(part);
+    term = b.mulAxis(in.rowOf(in.k, n), in.elementOf(m, n), 0);
+    term = b.mul(term, in.sinceToken(n));
+    dots = b.add(dots, b.mul(in.read(rows), term));
   }
-  return sums;
+  SmallVector<Value> next = {keepHere(b.add(gradient, term)), keepHere(dots)};
+  scf::YieldOp::create(b, next);
+  return {loop.getResult(0), loop.getResult(1)};
+}
+
+static RowSums addPairsOfAny(Program &p, Piece &in, Part part, Value state,
+                             RowSums sums) {
+  p.b.step(pairStep(p, in.number));
+  auto [m, rows] = in.readers(part);
+  if (part != Part::ReadKeys)
+    sums = addRows(
+        p.b, in, sums, sumReadOfBlocks(p, in, m, state), rows,
+        [&] { return in.sinceFirst(); }, /*isRead=*/false);
+  else if (Value sum = sumWrittenToBlocks(p, in))
+    sums = addRows(
+        p.b, in, sums, sum, rows, [&] { return in.untilLast(); },
+        /*isRead=*/true);
+  return addPairsInBlocks(p, in, part, sums);
+}
+
+/// Whether every factor of a block of tokens stays in range whatever the gates.
+static bool areBlocksInRange(const Program &p) {
+  double most = maxBlockExponent(p.b.getOperandType());
+  return isAlwaysInRange(p, kBlock / 2, most);
+}
+
+int64_t gdn::keyPieceChannels(const Program &p) {
+  int64_t size = pieceChannels(p.facts.K);
+  bool hasTwoWays = p.facts.decay == DecayKind::Channel && !areBlocksInRange(p);
+  return hasTwoWays && size < p.facts.K ? size / 2 : size;
 }
 
 Value gdn::isInRange(Program &p, Piece &in) {
+  if (areBlocksInRange(p))
+    return {};
   TileBuilder &b = p.b;
   double most = maxBlockExponent(b.getOperandType());
-  if (isAlwaysInRange(p, kBlock / 2, most))
-    return {};
-  // Gates are <= 0, so its first and last token bound the exponents of a block.
-  Value worst;
-  auto add = [&](int64_t from, int64_t to) {
-    Value exponent = b.f32(b.sub(in.gateAt(from), in.gateAt(to)));
-    worst =
-        worst ? Value(arith::MaximumFOp::create(b, worst, exponent)) : exponent;
-  };
-  for (int64_t first = 0; first < p.facts.C; first += kBlock) {
-    add(first, first + kReference);
-    add(first + kReference, first + kBlock - 1);
-  }
-  return arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, b.maximum(worst),
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::OLE,
+                               b.maximum(b.maximum(in.exponents(), 1)),
                                b.scalar(most));
 }
 
@@ -205,7 +284,8 @@ RowSums gdn::addPairs(Program &p, Piece &in, Value inRange, Part part,
     };
   };
   SmallVector<Value> chosen =
-      choose(p, inRange, write(addPairsOfBlocks), write(addPairsOfHalves),
+      choose(p, inRange, write(addPairsOfBlocks), write(addPairsOfAny),
              /*likely=*/true);
+  p.b.step(pieceStep(p, in.number));
   return {chosen[0], chosen[1]};
 }

@@ -19,14 +19,19 @@ namespace mlir::gdn {
 /// read.
 enum class Part { Queries, Keys, ReadKeys };
 
+/// Tokens with one reference, the last one of their first half. A warp of a
+/// kernel has their rows.
+inline constexpr int64_t kBlock = 16, kReference = kBlock / 2 - 1;
+
 /// A piece of K of a chunk. A kernel has no registers for rows, gates and
 /// decays between their uses, so each use makes them anew of what lies in
 /// shared memory.
 class Piece {
 public:
   Piece(Program &p, const GradientChunk &chunk, size_t piece)
-      : pairs(chunk.pairs), q(chunk.in.q[piece]), k(chunk.in.k[piece]), b(p.b),
-        G(chunk.in.channelGates[piece]), last(p.facts.C - 1) {}
+      : pairs(chunk.pairs), q(chunk.in.q[piece]), k(chunk.in.k[piece]),
+        number(piece), b(p.b), G(chunk.in.channelGates[piece]),
+        last(p.facts.C - 1) {}
 
   /// Rows in f32.
   Value read(Value rows) {
@@ -37,9 +42,7 @@ public:
   Value decayed(Value rows, Value factor) {
     return b.round(b.mul(read(rows), factor));
   }
-  /// The decay from the start of the chunk to each token, and from there to its
-  /// end.
-  Value fromStart() { return reread(b.exp2(G)); }
+  /// The decay from each token to the end of the chunk.
   Value untilEnd() {
     Value end = b.broadcast(b.row(G, last), shapeOf(G), 1);
     return b.exp2(reread(b.sub(end, G)));
@@ -66,17 +69,37 @@ public:
       return {pairs.queryKey, q};
     return {pairs.keyKey, k};
   }
-  /// The levels of the decay by halves.
-  SmallVector<HalvesLevel> levels(Program &p) { return decayByHalves(p, G); }
-  /// The summed gate at a token.
-  Value gateAt(int64_t token) { return b.row(G, token); }
+  /// That from the first token of a token's block, and until its last one.
+  Value sinceFirst() { return b.exp2(since(0)); }
+  Value untilLast() { return b.exp2(b.neg(since(kBlock - 1))); }
+  /// That from token `n` of a token's block, and until there; 1 for tokens on
+  /// the other side of it.
+  Value sinceToken(Value n) { return decayBefore(b.sub(G, gateOf(n))); }
+  Value untilToken(Value n) { return decayBefore(b.sub(gateOf(n), G)); }
+  /// Row `n` of a token's block, in f32.
+  Value rowOf(Value rows, Value n) {
+    return b.f32(b.repeatRow(rows, kBlock, n));
+  }
+  /// Element i, n of a tile with a row and a column a token for each i, where n
+  /// is a token of its block; f32 [C].
+  Value elementOf(Value m, Value n);
+  /// The sizes of the exponents of later() and earlier(), in f32.
+  Value exponents() { return b.f32(b.abs(sinceReference())); }
 
   const PairTiles &pairs;
   /// In the operand type.
   const Value q, k;
+  const size_t number;
 
 private:
-  Value sinceReference();
+  Value since(int64_t token) {
+    return reread(tile::RebaseOp::create(b, G, /*axis=*/0, kBlock, token));
+  }
+  Value sinceReference() { return since(kReference); }
+  Value gateOf(Value n) { return b.repeatRow(G, kBlock, n); }
+  Value decayBefore(Value difference) {
+    return b.exp2(b.min(reread(difference), 0.0));
+  }
   Value reread(Value made);
 
   TileBuilder &b;
@@ -109,7 +132,7 @@ Value isInRange(Program &p, Piece &in);
 
 /// Adds what tokens of the chunk read of each other, and of the state before
 /// it, `state`, which is not decayed yet; null for keys that are read. With a
-/// reference a block where `inRange` holds or is null, by halves otherwise.
+/// reference a block where `inRange` holds or is null; otherwise for any gates.
 RowSums addPairs(Program &p, Piece &in, Value inRange, Part part, Value state,
                  RowSums sums);
 

@@ -30,56 +30,25 @@ using namespace mlir::gdn;
 /// what 16 bits round, and so does what the raised gate lets through.
 static constexpr double kLeastLog2Gate = -10.0;
 
-int64_t gdn::pieceChannels(int64_t channels) {
-  constexpr int64_t kPanel = 64;
-  return channels % kPanel == 0 ? kPanel : channels;
-}
-
-Pieces gdn::makePieces(int64_t channels,
-                       function_ref<Value(int64_t, int64_t)> make) {
-  Pieces pieces;
-  int64_t size = pieceChannels(channels);
-  for (int64_t first = 0; first < channels; first += size)
-    pieces.push_back(make(first, size));
-  return pieces;
-}
-
-Pieces gdn::loadRows(Program &p, StringRef name, StringRef step, Value t,
-                     Value head, int64_t channels, bool isTurned) {
-  TileBuilder &b = p.b;
-  return makePieces(channels, [&](int64_t first, int64_t size) {
-    SmallVector<int64_t> axes = {1, 3}, shape = {p.facts.C, size};
-    if (isTurned) {
-      std::swap(axes[0], axes[1]);
-      std::swap(shape[0], shape[1]);
-    }
-    b.step(step);
-    return b.round(b.load(p[name], tokenOffsets(p, t, head, b.index(first)),
-                          axes, shape, p.end));
-  });
-}
-
 static SmallVector<Pieces> loadState(Program &p, StringRef name, StringRef step,
                                      Value segment) {
   TileBuilder &b = p.b;
   SmallVector<Pieces> state;
   int64_t columns = pieceChannels(p.facts.K);
-  for (int64_t firstK = 0; firstK < p.facts.K; firstK += columns)
-    state.push_back(makePieces(p.facts.V, [&](int64_t first, int64_t size) {
+  for (int64_t firstK = 0; firstK < p.facts.K; firstK += columns) {
+    Pieces rows = makePieces(p.facts.V, [&](int64_t first, int64_t size) {
       b.step(step);
       return b.round(b.load(p[name],
                             {segment, p.head, b.index(first), b.index(firstK)},
                             {2, 3}, {size, columns}));
-    }));
+    });
+    SmallVector<Pieces> cut = llvm::map_to_vector(
+        rows, [&](Value tile) { return cutKeyPieces(p, {tile}); });
+    for (size_t piece = 0; piece < cut.front().size(); ++piece)
+      state.push_back(llvm::map_to_vector(
+          cut, [&](const Pieces &own) { return own[piece]; }));
+  }
   return state;
-}
-
-Value gdn::product(TileBuilder &b, StringRef spec, const Pieces &x,
-                   const Pieces &y) {
-  Value sum;
-  for (auto [left, right] : llvm::zip(x, y))
-    sum = b.product(spec, left, right, sum);
-  return sum;
 }
 
 /// What is free first is loaded first: a step each for what lies in slots of
@@ -109,8 +78,8 @@ static GradientTiles loadTiles(Program &p, Value t, StateSource source) {
       loadState(p, "d_states", "load_gradient", keptSegment(p, t, length));
   if (isMade)
     loadOutputs("load_output");
-  in.q = loadRows(p, "q", "load_keys", t, p.keyHead, K);
-  in.k = loadRows(p, "k", "load_keys", t, p.keyHead, K);
+  in.q = cutKeyPieces(p, loadRows(p, "q", "load_keys", t, p.keyHead, K));
+  in.k = cutKeyPieces(p, loadRows(p, "k", "load_keys", t, p.keyHead, K));
   in.beta = loadBeta(p, t);
   if (p.facts.decay == DecayKind::Channel)
     in.channelGates = loadChannelGates(p, t);
@@ -174,16 +143,6 @@ static PairTiles makePairs(Program &p, const GradientTiles &in) {
 /// `tile` with rows times `factor`, null for 1.
 static Value mulRows(TileBuilder &b, Value tile, Value factor) {
   return factor ? b.mulAxis(tile, factor, 0) : tile;
-}
-
-StringRef gdn::pieceStep(size_t piece) {
-  static constexpr StringLiteral kSteps[] = {"low_keys", "high_keys"};
-  return kSteps[piece % std::size(kSteps)];
-}
-
-StringRef gdn::stateStep(size_t piece) {
-  static constexpr StringLiteral kSteps[] = {"low_state", "high_state"};
-  return kSteps[piece % std::size(kSteps)];
 }
 
 /// Hands what the gradients of queries have of their tokens' own keys, or the

@@ -21,7 +21,14 @@ using Pieces = SmallVector<Value>;
 /// Channels of a piece: a panel of shared memory, where that divides them.
 int64_t pieceChannels(int64_t channels);
 
-/// A tile for each piece of `channels`, of its first channel and their number.
+/// The same of K. With a gate a channel that nothing keeps in range it is half
+/// of that: beside its two ways, registers do not hold more.
+int64_t keyPieceChannels(const Program &p);
+
+/// A tile for each piece of `size` channels, of its first channel and `size`.
+Pieces makePieces(int64_t channels, int64_t size,
+                  function_ref<Value(int64_t, int64_t)> make);
+/// The same of pieces of pieceChannels().
 Pieces makePieces(int64_t channels, function_ref<Value(int64_t, int64_t)> make);
 
 /// Where the state before a chunk comes from: it is kept; it is made of a kept
@@ -114,8 +121,15 @@ Value rowDots(TileBuilder &b, Value x, Value y,
 Pieces loadRows(Program &p, StringRef name, StringRef step, Value t, Value head,
                 int64_t channels, bool isTurned = false);
 
-/// The step of a piece of K: it has warps of its own.
-StringRef pieceStep(size_t piece);
+/// Pieces of K as loaded, in pieces of keyPieceChannels().
+Pieces cutKeyPieces(Program &p, const Pieces &loaded);
+
+/// The step of a piece of K: each half of K has warps of its own.
+StringRef pieceStep(const Program &p, size_t piece);
+
+/// The step of its pairs of tokens where gates are too strong for a reference a
+/// block: the same warps', by which kernels with such a way are known.
+StringRef pairStep(const Program &p, size_t piece);
 
 /// The step that makes a piece of the state.
 StringRef stateStep(size_t piece);

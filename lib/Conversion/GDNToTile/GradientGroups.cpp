@@ -36,7 +36,7 @@ bool gdn::addsInMemory(Program &p, const Group &group) {
 static void addPieceInMemory(Program &p, GradientChunk &chunk, size_t piece,
                              const Member &member) {
   TileBuilder &b = p.b;
-  b.step(pieceStep(piece));
+  b.step(pieceStep(p, piece));
   ArrayRef<int64_t> shape = shapeOf(chunk.in.k[piece]);
   SmallVector<Value> offsets =
       tokenOffsets(p, chunk.t, p.keyHead, b.index(piece * shape[1]));
@@ -57,7 +57,7 @@ void gdn::writePiece(Program &p, GradientChunk &chunk, size_t piece,
   if (sums.q.empty())
     return addPieceInMemory(p, chunk, piece, member);
   TileBuilder &b = p.b;
-  b.step(pieceStep(piece));
+  b.step(pieceStep(p, piece));
   auto begin = [&](Value sum) -> Value {
     return arith::SelectOp::create(b, member.isFirst, b.fill(0.0, shapeOf(sum)),
                                    sum);
@@ -137,9 +137,10 @@ void gdn::forEachMember(
   Value upper = arith::MulIOp::create(b, chunks, group.size);
   Pieces none;
   if (!addsInMemory(p, group))
-    none = makePieces(p.facts.K, [&](int64_t, int64_t size) {
-      return b.fill(0.0, {p.facts.C, size});
-    });
+    none =
+        makePieces(p.facts.K, keyPieceChannels(p), [&](int64_t, int64_t size) {
+          return b.fill(0.0, {p.facts.C, size});
+        });
   Pieces carried(none);
   carried.append(none);
   auto loop = scf::ForOp::create(b, p.zero, upper, b.index(1), carried);

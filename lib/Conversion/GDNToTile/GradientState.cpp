@@ -38,8 +38,8 @@ TokensBetween gdn::loadBetween(Program &p, Value t) {
   out.first = findKept(p, t);
   out.writes = loadRows(before, "writes", "load_between", out.first, p.head,
                         p.facts.V, /*isTurned=*/true);
-  out.keys =
-      loadRows(before, "k", "load_between", out.first, p.keyHead, p.facts.K);
+  out.keys = cutKeyPieces(p, loadRows(before, "k", "load_between", out.first,
+                                      p.keyHead, p.facts.K));
   if (p.facts.decay == DecayKind::Channel)
     out.channelGates = loadChannelGates(before, out.first);
   else
@@ -54,7 +54,7 @@ static SmallVector<Pieces> loadKept(Program &p, Value first) {
   TileBuilder &b = p.b;
   Value segment = savedSegment(p, first, p.facts.stateInterval);
   SmallVector<Pieces> state;
-  int64_t columns = pieceChannels(p.facts.K);
+  int64_t columns = keyPieceChannels(p);
   for (int64_t firstK = 0; firstK < p.facts.K; firstK += columns)
     state.push_back(makePieces(p.facts.V, [&](int64_t firstV, int64_t size) {
       b.step(firstK == 0 ? "load_kept" : stateStep(0));

@@ -69,10 +69,10 @@ static SmallVector<Pieces> loadKeptState(Program &p, const TokenRange &range) {
   Value t = arith::SelectOp::create(b, isEmpty, p.begin, range.first);
   Value segment = savedSegment(p, t, p.facts.stateInterval);
   SmallVector<Pieces> state;
-  int64_t columns = pieceChannels(p.facts.K);
+  int64_t columns = keyPieceChannels(p);
   for (int64_t piece = 0; piece * columns < p.facts.K; ++piece)
     state.push_back(makePieces(p.facts.V, [&](int64_t first, int64_t size) {
-      b.step(pieceStep(piece));
+      b.step(pieceStep(p, piece));
       return b.f32(
           b.load(p["states"],
                  {segment, p.head, b.index(first), b.index(piece * columns)},
@@ -103,7 +103,7 @@ static Value sumSlice(Program &p, Value number, Value tile) {
 static void storeSlice(Program &p, StringRef name, const GradientChunk &chunk,
                        size_t piece, Value column, Value tile) {
   TileBuilder &b = p.b;
-  Value first = b.index(piece * pieceChannels(p.facts.K));
+  Value first = b.index(piece * keyPieceChannels(p));
   if (p.facts.cluster > 1)
     first = arith::AddIOp::create(b, first, column);
   b.store(tile, p[name], tokenOffsets(p, chunk.t, p.keyHead, first), {1, 3},
@@ -116,7 +116,7 @@ static Pieces writePieceInCluster(Program &p, GradientChunk &chunk,
                                   size_t piece, Value column, Value number,
                                   const Pieces &state) {
   TileBuilder &b = p.b;
-  b.step(pieceStep(piece));
+  b.step(pieceStep(p, piece));
   setState(p, chunk, piece, state);
   Value dq, dk;
   auto addTo = [&](Value &sum) {
@@ -166,7 +166,7 @@ static void writeInCluster(Program &p) {
   }
   enterMember(p, group, member);
   // Outside of the loop: so stores of pieces are known to be disjoint.
-  Value columns = b.index(pieceChannels(p.facts.K) / p.facts.cluster);
+  Value columns = b.index(keyPieceChannels(p) / p.facts.cluster);
   Value column = arith::MulIOp::create(b, member, columns);
   TokenRange range = makeKeptRange(p, part);
   SmallVector<Value> carried;
@@ -199,7 +199,7 @@ static SmallVector<Value> scratchOffsets(Program &p, const Member &member,
                                          size_t piece, size_t row) {
   TileBuilder &b = p.b;
   return {member.number, b.index(row * pieceChannels(p.facts.V)),
-          b.index(piece * pieceChannels(p.facts.K))};
+          b.index(piece * keyPieceChannels(p))};
 }
 
 /// Copies the kept state of each value head to memory of the work item.
@@ -229,12 +229,12 @@ static void writeGroupInTurn(Program &p) {
       [&](Value t, const Member &member, GroupSums &sums) {
         GradientChunk chunk = beginGradientChunk(p, t, StateSource::Carried);
         for (size_t piece = 0; piece < chunk.in.k.size(); ++piece) {
-          b.step(pieceStep(piece));
+          b.step(pieceStep(p, piece));
           Pieces state =
               makePieces(p.facts.V, [&](int64_t first, int64_t size) {
                 return b.load(states,
                               scratchOffsets(p, member, piece, first / size),
-                              {1, 2}, {size, pieceChannels(p.facts.K)});
+                              {1, 2}, {size, keyPieceChannels(p)});
               });
           setState(p, chunk, piece, state);
           writePiece(p, chunk, piece, member, sums);

@@ -218,6 +218,20 @@ Value TileBuilder::columns(Value tile, int64_t begin, int64_t size) {
       ArrayRef<OpFoldResult>{getIndexAttr(1), getIndexAttr(1)});
 }
 
+Value TileBuilder::transpose(Value tile) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  SmallVector<int64_t> shape = {type.getDimSize(1), type.getDimSize(0)};
+  Value empty = tensor::EmptyOp::create(*this, shape, type.getElementType());
+  return linalg::TransposeOp::create(*this, tile, empty,
+                                     ArrayRef<int64_t>{1, 0})
+      ->getResult(0);
+}
+
+Value TileBuilder::repeatRow(Value tile, int64_t block, Value at) {
+  return tile::RepeatOp::create(*this, tile.getType(), tile, /*axis=*/0, block,
+                                at);
+}
+
 Value TileBuilder::row(Value tile, int64_t row) {
   auto type = cast<RankedTensorType>(tile.getType());
   int64_t columns = type.getShape()[1];

@@ -84,6 +84,10 @@ public:
   Value rows(Value tile, int64_t begin, int64_t size);
   /// Columns [begin, begin + size) of one.
   Value columns(Value tile, int64_t begin, int64_t size);
+  /// A tile of rank 2 with rows for columns.
+  Value transpose(Value tile);
+  /// Row `at` of each block of `block` rows, for all of these rows.
+  Value repeatRow(Value tile, int64_t block, Value at);
   /// Row `row` of a tile of rank 2, as a vector.
   Value row(Value tile, int64_t row);
 
