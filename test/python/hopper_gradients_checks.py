@@ -103,15 +103,18 @@ def of_channels(T=256, HV=4, K=128, gates="float32", **sizes):
     return tensors(T=T, HV=HV, K=K, **sizes, **found)
 
 
-BOUNDED, BOUNDED_NORMS = (_library.pack_options(gate_domain=3, l2norm=norm) for norm in (False, True))
+LOG, LOG_NORMS, BOUNDED, BOUNDED_NORMS = (
+    _library.pack_options(gate_domain=domain, l2norm=norm) for domain in (0, 3) for norm in (False, True)
+)
 
 
+@pytest.mark.parametrize("plain,norms", [(LOG, LOG_NORMS), (BOUNDED, BOUNDED_NORMS)], ids=["log", "bounded"])
 @pytest.mark.parametrize("ends", STATES)
-def test_launches_of_channels(ends):
-    """Bounded gates without parameters: their rate is 1, their bias 0."""
+def test_launches_of_channels(ends, plain, norms):
+    """Logarithms, and bounded gates without parameters: their rate is 1, their bias 0."""
     states, layout = STATES[ends]
-    assert run(of_channels(states=states), options=BOUNDED_NORMS | layout) == OF_CHANNELS_WITH_NORMS
-    assert run(of_channels(states=states, H=4), options=BOUNDED | layout) == OF_CHANNELS
+    assert run(of_channels(states=states), options=norms | layout) == OF_CHANNELS_WITH_NORMS
+    assert run(of_channels(states=states, H=4), options=plain | layout) == OF_CHANNELS
 
 
 def test_conversions_of_channels():
@@ -179,9 +182,9 @@ REFUSED = {
     "parameters": ({"A_log": Tensor("float32", 4)}, {}, ValueError, "A_log"),
     "no boundaries": ({"cu_seqlens": None, "states": False}, {}, NotImplementedError, "cu_seqlens: expected a tensor"),
     "dk of value heads": ({"dk": Tensor("bfloat16", 1, 256, 4, 128)}, {}, ValueError, "gradient of k: expected the shape"),
-    "log gates of channels": (
-        {name: Tensor("float32", 1, 256, 4, 128) for name in ("g", "dg")}, {}, NotImplementedError,
-        "gate_domain: expected 'bounded' for gradients .* got 'log'",
+    "linear gates of channels": (
+        {name: Tensor("float32", 1, 256, 4, 128) for name in ("g", "dg")}, {"options": 1}, NotImplementedError,
+        "gate_domain: expected ('log' or 'bounded'|'bounded' or 'log') for gradients .* got 'linear'",
     ),
     "no dv": ({"dv": None}, {}, ValueError, "gradient of v: expected the shape"),
     "d_o": ({"d_o": Tensor("bfloat16", 1, 255, 4, 128)}, {}, ValueError, "d_o: expected the shape"),
