@@ -198,8 +198,8 @@ typedef struct GdnCallPlan {
 /// Where no function takes the call as it is, but one takes a call that the
 /// table's conversions bring it to, that is planned.
 /// GDN_ERROR_NOT_SERVED, with what there is instead, if none does either;
-/// GDN_ERROR_NO_DEVICE or GDN_ERROR_UNSUPPORTED_DEVICE, before anything else, of
-/// a device that is no Hopper GPU.
+/// GDN_ERROR_NO_DEVICE or GDN_ERROR_UNSUPPORTED_DEVICE, before anything else,
+/// of a device that is no Hopper GPU.
 GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnCallPlan(const GdnCallTable *table,
                                                 const GdnCall *call,
                                                 GdnCallPlan *plan);
