@@ -131,7 +131,9 @@ SANITIZED = [plain((1, 2), 1, 700, 0, 64, state=True), plain((100, 200), 96, 96,
              plain((4, 4), 200, 33, state=True, model=True, channel_gates="softplus"),
              plain((4, 4), 200, 33, state=True, model=True, channel_gates="bounded"),
              File("backward-kda.mlir", ["--lengths=70,0,129"]),
-             File("backward-kda-groups.mlir", ["--lengths=70,33", "--dim=Hq=1", "--dim=H=3"])]
+             File("backward-kda-groups.mlir", ["--lengths=70,33", "--dim=Hq=1", "--dim=H=3"]),
+             File("backward-kda-any.mlir", ["--lengths=70,0,129", "--mean-gate=-20"]),
+             File("backward-kda-groups-any.mlir", ["--lengths=70,33", "--dim=Hq=1", "--dim=H=3", "--mean-gate=-3"])]
 GATES = {"chunk": ["none", "gdn-log", "gdn-linear", "gdn-softplus", "gdn-bounded"],
          "recurrent": ["gdn-log", "kda-log", "kda-softplus", "kda-bounded"]}
 
