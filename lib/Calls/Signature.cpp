@@ -261,10 +261,9 @@ struct Trait {
 
 /// "K = V = 128".
 static std::string describeChannels(const Signature &s, const Call &) {
-  std::string value = std::to_string(s.valueChannels);
-  if (s.keyChannels == s.valueChannels)
-    return "K = V = " + value;
-  return "K = " + std::to_string(s.keyChannels) + " and V = " + value;
+  std::string key = std::to_string(s.keyChannels),
+              value = std::to_string(s.valueChannels);
+  return key == value ? "K = V = " + key : "K = " + key + " and V = " + value;
 }
 
 static std::string describeEnds(const Signature &s, const Call &) {
@@ -333,8 +332,9 @@ static constexpr Trait allTraits[] = {
        return typeName(s.stateIndices);
      }},
     {{"has_initial_state"},
-     [](const Signature &s, const Call &) -> std::string {
-       return s.hasStateFlags ? "a tensor" : "None";
+     [](const Signature &s, const Call &call) -> std::string {
+       bool says = call.find("has_initial_state");
+       return !s.hasStateFlags ? "None" : says ? "a tensor" : "";
      }},
     {{"initial_state", "final_state"}, describeEnds},
     {{"initial_state", "final_state"},
