@@ -17,7 +17,7 @@ from gdn._manifest import GradientForm  # noqa: E402
 TOLERANCES = {torch.float16: 2e-3, torch.bfloat16: 1e-2, torch.float32: 1e-2}
 
 
-def backward(q, k, v, g, beta, A_log, dt_bias, state, cu, d_o, d_state, _, *rest):
+def backward(q, k, v, g, beta, A_log, dt_bias, state, cu, d_o, d_state, rows, flags, *rest):
     """The library's on a GPU: packed sequences, in a form of the manifest's but for types and channels."""
     *written, scale, options, _, _ = rest
     gate, logits = _library.gate_domain_of(options), _library.beta_domain_of(options)

@@ -45,7 +45,7 @@ def test_words():
     assert all(torch.equal(x, y) for other in found[1:] for x, y in zip(found[0], other))
 
 
-def forward_saving(q, k, v, g, beta, A_log, dt_bias, state, cu, o, final, rows, writes, states, scale, options, *_):
+def forward_saving(q, k, v, g, beta, A_log, dt_bias, state, cu, o, final, rows, flags, writes, states, scale, options, *_):
     """The library's: packed sequences. It saves v for what tokens write."""
     assert q.shape[0] == 1 and scale is None and writes.shape == v.shape
     assert all(x is None or x.dtype == torch.float32 for x in (state, final))
