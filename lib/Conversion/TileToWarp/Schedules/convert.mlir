@@ -1,7 +1,7 @@
 // Schedules of gdn.convert. docs/Schedules.md has the form.
 
-// Copies: eight warps load a tile each, four copy tiles out. A CTA takes a work item after the other; the multiprocessor's
-// other CTA loads while this one waits.
+// Copies: eight warps load a tile each, four copy tiles out. A CTA takes one work item after another; the
+// multiprocessor's other CTA loads while the first one waits.
 #load = #gdn_warp.role_template<name = "load", warps = 8, registers = 96, steps = ["load"], round_robin = true>
 #store = #gdn_warp.role_template<name = "store", warps = 4, registers = 40, steps = ["store"], round_robin = true>
 #tiles = #gdn_warp.channel_template<name = "tiles", depth = <12 chunks>, from = ["load"], to = ["store"]>
