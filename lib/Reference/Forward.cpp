@@ -23,9 +23,14 @@ static void forwardHead(const Problem &p, int64_t n, int64_t head,
   bool hasState = p.hasInitialState.empty() || p.hasInitialState[n];
   loadState(p, hasState ? p.initialState : std::vector<double>(), *row, head,
             state);
-  int64_t end = p.sequenceStart(n + 1);
-  for (int64_t first = p.sequenceStart(n); first < end; first += chunkTokens) {
-    int64_t tokens = std::min(chunkTokens, end - first);
+  std::vector<double> &kept =
+      p.stepRows ? result.stepStates : result.finalState;
+  int64_t end = p.sequenceStart(n + 1), begin = p.sequenceStart(n);
+  int64_t most = p.stepIndices.empty() ? chunkTokens : 1;
+  for (int64_t first = begin; first < end; first += most) {
+    int64_t tokens = std::min(most, end - first);
+    if (std::optional<int64_t> parent = p.parentRow(n, first - begin))
+      loadState(p, kept, *parent, head, state);
     chunk.load(head, first, tokens);
     for (int64_t block = 0; block < numBlocks(p); ++block) {
       loadColumns(p, p.v, head, first, tokens, block, v.data());
@@ -34,8 +39,11 @@ static void forwardHead(const Problem &p, int64_t n, int64_t head,
       storeColumns(p, o.data(), head, first, tokens, block, result.o);
     }
     progress.add(tokens);
+    if (std::optional<int64_t> step = p.stepRow(n, first - begin))
+      storeState(p, state, *step, head, kept);
   }
-  storeState(p, state, *row, head, result.finalState);
+  if (p.stepIndices.empty() || p.stepRows)
+    storeState(p, state, *row, head, result.finalState);
 }
 
 Result<Forward> gdn::reference::forward(const Problem &p,
@@ -46,6 +54,7 @@ Result<Forward> gdn::reference::forward(const Problem &p,
 
   int64_t N = p.numSequences(), tokens = p.B * p.T;
   Forward result;
+  result.stepStates = p.stepStates;
   result.o.resize(tokens * p.H * p.V);
   // Rows of a pool that no sequence names stay as they are.
   if (!p.stateIndices.empty())

@@ -176,6 +176,28 @@ static std::string checkStateIndices(const Problem &p) {
   return {};
 }
 
+/// States that are kept after tokens.
+static std::string checkSteps(const Problem &p) {
+  if (p.stepIndices.empty())
+    return {};
+  Extent n{"N", p.numSequences()}, steps{"steps", p.steps};
+  Extent h{"H", p.H}, rows{"R", p.stepRows}, k{"K", p.K}, v{"V", p.V};
+  if (p.stateIndices.empty())
+    return "expected state_indices with step_indices, got none";
+  auto check = [](const char *name, const std::vector<int64_t> &numbers,
+                  std::initializer_list<Extent> shape) {
+    return checkArray(name, {numbers.begin(), numbers.end()}, shape);
+  };
+  std::string error = check("step_indices", p.stepIndices, {n, steps});
+  if (error.empty() && !p.parents.empty())
+    error = check("parents", p.parents, {n, steps});
+  if (error.empty() && !p.numAccepted.empty())
+    error = check("num_accepted", p.numAccepted, {n});
+  if (!error.empty() || !p.stepRows)
+    return error;
+  return checkArray("step_states", p.stepStates, {rows, h, k, v});
+}
+
 /// The first of the checks that has something to say.
 template <typename... Checks> static std::string firstError(Checks... checks) {
   std::string error;
@@ -192,7 +214,7 @@ std::string gdn::reference::validate(const Problem &p) {
       [&] { return checkArray("k", p.k, {b, t, hq, k}); },
       [&] { return checkArray("v", p.v, {b, t, h, v}); },
       [&] { return checkGate(p); }, [&] { return checkBeta(p); },
-      [&] { return checkStateIndices(p); },
+      [&] { return checkStateIndices(p); }, [&] { return checkSteps(p); },
       [&] { return checkState("initial_state", p, p.initialState); });
 }
 

@@ -33,7 +33,11 @@ tools::operandsOf(DeltaRuleOpInterface op) {
       {op.getALog(), Role::ALog},
       {op.getDtBias(), Role::DtBias},
       {op.getStateIndices(), Role::StateIndices},
-      {op.getHasInitialState(), Role::HasInitialState}};
+      {op.getHasInitialState(), Role::HasInitialState},
+      {op.getStepStates(), Role::StepStates},
+      {op.getStepIndices(), Role::StepIndices},
+      {op.getNumAccepted(), Role::NumAccepted},
+      {op.getParents(), Role::Parents}};
   if (auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(op.getOperation())) {
     operands.emplace_back(backward.getDO(), Role::DOut);
     operands.emplace_back(backward.getDFinalState(), Role::DFinalState);
@@ -64,15 +68,22 @@ llvm::SmallVector<llvm::StringRef> tools::dimNamesOf(DeltaRuleOpInterface op,
     return rank == 3 ? llvm::SmallVector<llvm::StringRef>{"B", "T", "H"}
                      : llvm::SmallVector<llvm::StringRef>{"B", "T", "H", "K"};
   case Role::InitialState:
+  case Role::StepStates:
   case Role::DFinalState: {
-    llvm::StringRef states = op.getStateIndices() ? "P" : "N";
+    llvm::StringRef states = role == Role::StepStates ? "R"
+                             : op.getStateIndices()   ? "P"
+                                                      : "N";
     return op.getStateLayout() == StateLayout::KV
                ? llvm::SmallVector<llvm::StringRef>{states, "H", "K", "V"}
                : llvm::SmallVector<llvm::StringRef>{states, "H", "V", "K"};
   }
   case Role::StateIndices:
   case Role::HasInitialState:
+  case Role::NumAccepted:
     return {"N"};
+  case Role::StepIndices:
+  case Role::Parents:
+    return {"N", "steps"};
   case Role::CuSeqlens:
     return {"N+1"};
   case Role::ALog:

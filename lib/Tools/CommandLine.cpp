@@ -132,7 +132,9 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
 }
 
 SizeFlags::SizeFlags(cl::OptionCategory &category)
-    : dims("dim", cl::desc("Size of a dynamic dimension: B, T, N, P, Hq or H"),
+    : dims("dim",
+           cl::desc(
+               "Size of a dynamic dimension: B, T, N, P, R, steps, Hq or H"),
            cl::value_desc("T=4096"), cl::CommaSeparated, cl::cat(category)),
       lengths("lengths",
               cl::desc("Lengths of the packed sequences (cu_seqlens)"),
@@ -147,9 +149,11 @@ llvm::Expected<SizeHints> SizeFlags::get() const {
     if (!value)
       return fail("expected --dim <name>=<size>, got '{0}'", text);
     // The other sizes of a layer are static.
-    constexpr llvm::StringRef names[] = {"B", "T", "N", "P", "Hq", "H"};
+    constexpr llvm::StringRef names[] = {"B", "T",     "N",  "P",
+                                         "R", "steps", "Hq", "H"};
     if (!llvm::is_contained(names, name))
-      return fail("expected --dim of B, T, N, P, Hq or H, got '{0}'", name);
+      return fail("expected --dim of B, T, N, P, R, steps, Hq or H, got '{0}'",
+                  name);
     if (*value < 0)
       return fail("expected --dim {0} of at least 0, got {1}", name, *value);
     sizes.dims[name.str()] = *value;

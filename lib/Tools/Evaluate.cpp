@@ -195,6 +195,17 @@ void Evaluator::setStateIndices(reference::Problem &problem,
     problem.firstState = static_cast<int64_t>(copy(first).front());
   for (double flag : copy(op.getHasInitialState()))
     problem.hasInitialState.push_back(flag != 0);
+  for (auto [value, numbers] :
+       {std::pair(op.getStepIndices(), &problem.stepIndices),
+        {op.getParents(), &problem.parents},
+        {op.getNumAccepted(), &problem.numAccepted}})
+    for (double number : copy(value))
+      numbers->push_back(static_cast<int64_t>(number));
+  if (Value steps = op.getStepIndices())
+    problem.steps = values[steps].shape[1];
+  problem.stepStates = copy(op.getStepStates());
+  if (Value states = op.getStepStates())
+    problem.stepRows = values[states].shape[0];
 }
 
 reference::Problem Evaluator::makeProblem(DeltaRuleOpInterface op) {
@@ -292,7 +303,12 @@ llvm::Error Evaluator::evaluateForward(Operation *op, Value v,
   for (Output output : outputsOf(op))
     results.push_back(
         std::move(output == Output::O ? forward->o : forward->finalState));
+  // The last ones are those that are kept after tokens.
+  if (problem.stepRows)
+    results[op->getNumResults() - 1] = std::move(forward->stepStates);
   setResults(op, v, problem, /*gateParameterHasK=*/false, results, {});
+  if (problem.stepRows)
+    values[op->getResults().back()].shape[0] = problem.stepRows;
   return llvm::Error::success();
 }
 

@@ -296,11 +296,15 @@ llvm::Expected<HostArray> InputMaker::makeArray(const Argument &argument) {
     std::vector<int64_t> lengths;
     if (argument.role == Role::CuSeqlens)
       lengths = lengthsOf(argument.op);
-    if (argument.role == Role::StateIndices)
+    if (argument.role == Role::StateIndices ||
+        argument.role == Role::StepIndices) {
+      DeltaRuleOpInterface op = argument.op;
+      bool isOfSteps = argument.role == Role::StepIndices && op.getStepStates();
+      int64_t states = sizes.get(op, isOfSteps ? "R" : "P").value_or(0);
       return HostArray(element, shape,
-                       drawStateIndices(argument, shape[0],
-                                        sizes.get(argument.op, "P").value_or(0),
+                       drawStateIndices(argument, *countElements(shape), states,
                                         options.random));
+    }
     return HostArray(element, shape,
                      drawRandom(argument, shape, lengths, options.random));
   }

@@ -44,9 +44,11 @@ llvm::StringRef tools::name(Output output) {
 llvm::SmallVector<Output> tools::outputsOf(Operation *op) {
   if (isa<StatePassStageOp>(op))
     return {Output::FinalState};
+  auto rule = dyn_cast<DeltaRuleOpInterface>(op);
+  if (rule && rule.getStepStates())
+    return {Output::O, Output::FinalState, Output::FinalState};
   if (!isa<ChunkGatedDeltaRuleBwdOp>(op))
     return {Output::O, Output::FinalState};
-  auto rule = cast<DeltaRuleOpInterface>(op);
   llvm::SmallVector<Output> outputs = {Output::DQ, Output::DK, Output::DV,
                                        Output::DBeta};
   if (rule.getGate())

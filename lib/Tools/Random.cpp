@@ -189,6 +189,11 @@ static void drawElements(const Argument &argument,
     case Role::HasInitialState:
       x = generator.uniform() < 0.5;
       break;
+    // Some are none that a sequence may have.
+    case Role::NumAccepted:
+    case Role::Parents:
+      x = std::floor(generator.uniform() * 6) - 1;
+      break;
     case Role::DFinalState:
       // A state's gradient meets every token; at full size it would drown d_o.
       x = generator.normal() / 8;

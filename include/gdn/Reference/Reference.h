@@ -21,6 +21,7 @@
 #ifndef GDN_REFERENCE_REFERENCE_H
 #define GDN_REFERENCE_REFERENCE_H
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -84,6 +85,19 @@ struct Problem {
   /// Optional, [N], with stateIndices: a sequence with false begins with zeros,
   /// whatever its row holds.
   std::vector<bool> hasInitialState;
+  /// Optional, [N, steps], with stateIndices: the row that keeps the state
+  /// after each token of a sequence, of stepStates or, without it, of the pool,
+  /// which gets no other states then. Rows are as those of stateIndices.
+  /// parents, optional, names the token that each one follows, if that is
+  /// before the one before it and was kept.
+  std::vector<int64_t> stepIndices, parents;
+  int64_t steps = 0;
+  /// Optional: rows that steps are kept in, stepRows of them.
+  std::vector<double> stepStates;
+  int64_t stepRows = 0;
+  /// Optional, [N]: sequence n begins with the row of its step numAccepted[n] -
+  /// 1, at least the first one and at most the last one.
+  std::vector<int64_t> numAccepted;
 
   GateKind gateKind = GateKind::None;
   GateDomain gateDomain = GateDomain::Log;
@@ -112,14 +126,34 @@ struct Problem {
   int64_t numStates() const {
     return stateIndices.empty() ? numSequences() : poolSize;
   }
+  /// `row`, if it is one of `count` that a sequence may name.
+  std::optional<int64_t> rowOf(int64_t row, int64_t count) const {
+    if (row < firstState || row < 0 || row >= count)
+      return std::nullopt;
+    return row;
+  }
   /// The row that has the state of sequence n, or none.
   std::optional<int64_t> stateRow(int64_t n) const {
     if (stateIndices.empty())
       return n;
-    int64_t row = stateIndices[n];
-    if (row < firstState || row < 0 || row >= poolSize)
+    if (numAccepted.empty())
+      return rowOf(stateIndices[n], poolSize);
+    int64_t step =
+        std::clamp<int64_t>(numAccepted[n], 1, std::max<int64_t>(steps, 1)) - 1;
+    return rowOf(stepIndices[n * steps + step], poolSize);
+  }
+  /// The row that keeps the state after step `step` of sequence n, or none.
+  std::optional<int64_t> stepRow(int64_t n, int64_t step) const {
+    if (step < 0 || step >= steps)
       return std::nullopt;
-    return row;
+    return rowOf(stepIndices[n * steps + step], stepRows ? stepRows : poolSize);
+  }
+  /// The row with the state that step `step` of sequence n begins with, if it
+  /// does not follow the one before.
+  std::optional<int64_t> parentRow(int64_t n, int64_t step) const {
+    int64_t parent =
+        parents.empty() || step >= steps ? -1 : parents[n * steps + step];
+    return parent + 1 < step ? stepRow(n, parent) : std::nullopt;
   }
   /// First token of sequence n (n = N gives the end) in the flat [B * T] order.
   int64_t sequenceStart(int64_t n) const {
@@ -131,6 +165,7 @@ struct Problem {
 struct Forward {
   std::vector<double> o;          ///< [B, T, H, V]
   std::vector<double> finalState; ///< [N, H, K, V] or [N, H, V, K], or the pool
+  std::vector<double> stepStates; ///< Those of the problem, with what is kept.
 };
 
 /// Result of backward(): gradients with respect to the inputs as given in the

@@ -31,6 +31,10 @@ enum class Role {
   DtBias,
   StateIndices,
   HasInitialState,
+  StepStates,
+  StepIndices,
+  NumAccepted,
+  Parents,
   DOut,
   DFinalState,
   Other

@@ -57,9 +57,11 @@ static MemRefType arrayType(const Stage &stage, StringRef name, Type type,
   SmallVector<int64_t> strides(tensor.getRank(), ShapedType::kDynamic);
   static constexpr StringLiteral kViews[] = {"before", "closes",
                                              "sequence_state", "final_state"};
+  static constexpr StringLiteral kNumbers[] = {
+      "state_indices", "has_initial_state", "step_indices", "num_accepted",
+      "parents"};
   // A state pass has states of segments, which are whole arrays.
-  bool isView = notes.isStrided || name == "state_indices" ||
-                name == "has_initial_state" ||
+  bool isView = notes.isStrided || llvm::is_contained(kNumbers, name) ||
                 (stage["before"] && llvm::is_contained(kViews, name) &&
                  (name != "final_state" || isa<FusedStageOp>(stage.op)));
   if (!strides.empty() && !isView)

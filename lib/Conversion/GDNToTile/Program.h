@@ -196,6 +196,11 @@ Value loadStateT(Program &p, StringRef name = "initial_state");
 /// Stores S^T as the work item's state in the array `name`, if the stage has
 /// it.
 void storeStateT(Program &p, Value state, StringRef name = "final_state");
+/// Of a stage that keeps the states after tokens, S^T before token t: what was
+/// kept after the one that it follows, or `carried`; null but with `parents`.
+/// And S^T after it, as it is kept, if it has a row.
+Value loadStepT(Program &p, Value t, Value carried);
+Value keepStepT(Program &p, Value t, Value state);
 /// Stores o^T [vTileChannels, C] of the chunk at token t.
 void storeOutputT(Program &p, Value t, Value output);
 

@@ -8,6 +8,8 @@
 
 #include "Program.h"
 
+#include "gdn/Dialect/Tile/IR/LoopAttributes.h"
+
 using namespace mlir;
 using namespace mlir::gdn;
 
@@ -69,8 +71,8 @@ void gdn::writeRecurrent(Program &p) {
     Value v = b.f32(loadVector(p, "v", t, p.head, p.firstV, channels));
     Value beta = b.splat(b.extract(loadBeta(p, t), {0}), channels);
     Value decay = loadDecay(p, t);
+    Value state = loadStepT(p, t, carried[0]);
     b.step("state");
-    Value state = carried[0];
     if (p.facts.decay == DecayKind::Channel)
       state = b.mulAxis(state, decay, 1);
     bool isScalar = p.facts.decay == DecayKind::Scalar;
@@ -84,7 +86,7 @@ void gdn::writeRecurrent(Program &p) {
     Value write = b.mul(b.broadcast(u, shape, 0), b.broadcast(k, shape, 1));
     if (isScalar)
       state = b.mul(state, b.splat(decay, shape));
-    state = b.add(state, write);
+    state = keepStepT(p, t, b.add(state, write));
     read = b.add(read, b.mul(u, b.splat(both, channels)));
     Value o = b.scaled(read, p.facts.scale);
     b.step("store");
@@ -93,5 +95,10 @@ void gdn::writeRecurrent(Program &p) {
   };
   skipUnnamed(p);
   Value state = forEachChunk(p, loadStateT(p), writeToken)[0];
-  storeStateT(p, state);
+  // Its tokens store states, even if these are those before them.
+  if (p["step_indices"])
+    state.getDefiningOp()->removeAttr(tile::kNeutralPastEndAttrName);
+  // A pool that keeps the states after tokens has the last one.
+  if (!p["step_indices"] || p["step_states"])
+    storeStateT(p, state);
 }

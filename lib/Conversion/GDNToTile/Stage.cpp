@@ -41,13 +41,22 @@ static constexpr int64_t kParts = 16;
 
 static constexpr StringLiteral kBoundaries = "cu_seqlens";
 
-static constexpr StringLiteral kRecurrentOperands[] = {
-    "q",           "k",
-    "v",           "beta",
-    "gate",        "initial_state",
-    kBoundaries,   "a_log",
-    "dt_bias",     "state_indices",
-    "first_state", "has_initial_state"};
+static constexpr StringLiteral kRecurrentOperands[] = {"q",
+                                                       "k",
+                                                       "v",
+                                                       "beta",
+                                                       "gate",
+                                                       "initial_state",
+                                                       kBoundaries,
+                                                       "a_log",
+                                                       "dt_bias",
+                                                       "state_indices",
+                                                       "first_state",
+                                                       "has_initial_state",
+                                                       "step_states",
+                                                       "step_indices",
+                                                       "num_accepted",
+                                                       "parents"};
 static constexpr StringLiteral kFusedOperands[] = {"q",
                                                    "k",
                                                    "v",
@@ -143,6 +152,12 @@ static constexpr Axis kSequenceBoundaries[] = {Axis::SequenceBoundary};
 
 static constexpr OutputForm kForwardOutputs[] = {{"o", kPerToken},
                                                  {"final_state", kPerSequence}};
+static constexpr OutputForm kStepsOutputs[] = {{"o", kPerToken},
+                                               {"step_states", kPerSequence}};
+static constexpr OutputForm kStepsOutputsWithState[] = {
+    {"o", kPerToken},
+    {"final_state", kPerSequence},
+    {"step_states", kPerSequence}};
 static constexpr OutputForm kSegmentsForwardOutputs[] = {
     {"o", kPerToken}, {"final_state", kPerCutSequence}};
 static constexpr OutputForm kSavingOutputs[] = {
@@ -285,22 +300,27 @@ static void readResults(Stage &stage, ArrayRef<OutputForm> outputs) {
             {output.name, cast<RankedTensorType>(types[next]), output.dims});
 }
 
-/// Final states that go to where the initial ones are: the program takes the
-/// pool once, as what it writes.
-static void updatePool(Stage &stage) {
+/// Arrays that are written where they are, as the final states of a pool: the
+/// program takes each once, as what it writes.
+static void updateInPlace(Stage &stage) {
+  static constexpr std::pair<StringLiteral, StringLiteral> kUpdates[] = {
+      {"initial_state", "final_state"}, {"step_states", "step_states"}};
   if (!stage["state_indices"] || stage["num_states"])
     return;
-  NamedOutput *written =
-      llvm::find_if(stage.outputs, [](const NamedOutput &output) {
-        return output.name == "final_state";
-      });
-  NamedInput *read = llvm::find_if(stage.inputs, [](const NamedInput &input) {
-    return input.name == "initial_state";
-  });
-  if (written == stage.outputs.end())
-    return;
-  written->updated = read->tensor;
-  stage.inputs.erase(read);
+  for (auto [input, result] : kUpdates) {
+    NamedOutput *written = llvm::find_if(
+        stage.outputs, [name = StringRef(result)](const NamedOutput &output) {
+          return output.name == name;
+        });
+    NamedInput *read = llvm::find_if(
+        stage.inputs, [name = StringRef(input)](const NamedInput &given) {
+          return given.name == name;
+        });
+    if (written == stage.outputs.end())
+      continue;
+    written->updated = read->tensor;
+    stage.inputs.erase(read);
+  }
 }
 
 /// The results of a stage: where attributes say so, others than its form's.
@@ -317,6 +337,11 @@ static ArrayRef<OutputForm> findOutputs(Operation *op, const StageForm &form) {
       return kReportingOutputs;
     return kReportingOutputsWithState;
   }
+  auto recurrent = dyn_cast<RecurrentStageOp>(op);
+  if (recurrent && recurrent.getStepStates())
+    return op->getNumResults() == std::size(kStepsOutputs)
+               ? ArrayRef<OutputForm>(kStepsOutputs)
+               : kStepsOutputsWithState;
   auto fused = dyn_cast<FusedStageOp>(op);
   if (fused && fused.getBefore())
     return kSegmentsForwardOutputs;
@@ -341,7 +366,7 @@ std::optional<Stage> gdn::readStage(Operation *op) {
   stage.write = form->write;
   readOperands(stage, *form);
   readResults(stage, findOutputs(op, *form));
-  updatePool(stage);
+  updateInPlace(stage);
   stage.facts = readFacts(stage);
   stage.facts.parts = form->parts;
   // What follows waits for the cuts, so work items share those of a sequence.

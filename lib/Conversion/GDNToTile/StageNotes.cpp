@@ -63,15 +63,20 @@ static StringRef nameOf(ArrayNotes notes) {
 }
 
 /// The states of sequences that a call may have.
-static constexpr StringLiteral kStates[] = {"initial_state", "final_state",
+static constexpr StringLiteral kStates[] = {"initial_state",  "final_state",
                                             "sequence_state", "d_initial_state",
-                                            "d_final_state"};
+                                            "d_final_state",  "step_states"};
+
+/// What else a call may be without.
+static constexpr StringLiteral kOptional[] = {"has_initial_state",
+                                              "num_accepted"};
 
 /// Checks and keeps what is noted of the array `name`.
 static LogicalResult keepNotes(Stage &stage, StringRef name, Type type,
                                ArrayNotes notes) {
   bool isState = llvm::is_contained(kStates, name);
-  bool mayHave = isState || (name == "has_initial_state" && !notes.isStrided);
+  bool mayHave =
+      isState || (llvm::is_contained(kOptional, name) && !notes.isStrided);
   if ((notes.isOptional || notes.isStrided) && !mayHave)
     return stage.op->emitOpError("expected ")
            << nameOf(notes) << " on states alone, got it on " << name;

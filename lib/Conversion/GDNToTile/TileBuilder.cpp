@@ -313,10 +313,10 @@ Value TileBuilder::load(Value array, ValueRange offsets, ArrayRef<int64_t> axes,
                               end ? getI64IntegerAttr(kTokenDim) : nullptr);
 }
 
-void TileBuilder::store(Value tile, Value array, ValueRange offsets,
-                        ArrayRef<int64_t> axes, Value end) {
+tile::StoreOp TileBuilder::store(Value tile, Value array, ValueRange offsets,
+                                 ArrayRef<int64_t> axes, Value end) {
   Type element = cast<MemRefType>(array.getType()).getElementType();
-  tile::StoreOp::create(*this, to(tile, element), array, offsets,
-                        getDenseI64ArrayAttr(axes), end,
-                        end ? getI64IntegerAttr(kTokenDim) : nullptr);
+  return tile::StoreOp::create(*this, to(tile, element), array, offsets,
+                               getDenseI64ArrayAttr(axes), end,
+                               end ? getI64IntegerAttr(kTokenDim) : nullptr);
 }

@@ -105,8 +105,8 @@ public:
   Value load(Value array, ValueRange offsets, ArrayRef<int64_t> axes,
              ArrayRef<int64_t> shape, Value end = {});
   /// Stores `tile`, converted to the element type of `array`.
-  void store(Value tile, Value array, ValueRange offsets,
-             ArrayRef<int64_t> axes, Value end = {});
+  tile::StoreOp store(Value tile, Value array, ValueRange offsets,
+                      ArrayRef<int64_t> axes, Value end = {});
 
 private:
   void notifyOperationInserted(Operation *op, InsertPoint previous) override;

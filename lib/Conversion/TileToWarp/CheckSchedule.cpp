@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Partition.h"
+
 #include "WorkItemWriter.h"
+#include "gdn/Dialect/Tile/IR/LoopAttributes.h"
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -287,11 +289,29 @@ static bool areSame(const Access &x, const Access &y) {
          });
 }
 
+/// Whether two accesses take the same elements of rows, whichever these are, in
+/// the same order.
+static bool areOfRows(const Access &x, const Access &y) {
+  return x.axes == y.axes && x.tile.getShape() == y.tile.getShape() &&
+         llvm::all_of(x.axes, [&](int64_t dim) {
+           return splitOffset(x.offsets[dim]) == splitOffset(y.offsets[dim]);
+         });
+}
+
 /// Whether what `load` takes is there until it has been taken: `store` writes
-/// other elements, or a step updates these, which the same threads hold.
-static bool areOrdered(tile::LoadOp load, tile::StoreOp store) {
-  return areDisjoint(load, store) ||
-         (getStep(load) == getStep(store) && areSame(load, store));
+/// other elements, or a step updates these, which the same threads hold, or
+/// rows of its own, which warps do not take in turn.
+static bool areOrdered(const Partition &partition, tile::LoadOp load,
+                       tile::StoreOp store) {
+  if (areDisjoint(load, store))
+    return true;
+  if (getStep(load) != getStep(store))
+    return false;
+  RoleSpecAttr role =
+      partition.getRole(partition.getMakingRole(load.getResult()));
+  return areSame(load, store) ||
+         (store->hasAttr(tile::kOwnRowsAttrName) && !role.getRoundRobin() &&
+          areOfRows(load, store));
 }
 
 /// Roles run ahead of each other and order no accesses to memory: an array is
@@ -305,7 +325,7 @@ static LogicalResult checkArrays(const Partition &partition) {
   DenseMap<Value, SmallVector<tile::StoreOp>> stores;
   auto visit = [&](tile::StoreOp store) -> LogicalResult {
     for (tile::LoadOp load : loads.lookup(store.getTarget())) {
-      if (areOrdered(load, store))
+      if (areOrdered(partition, load, store))
         continue;
       InFlightDiagnostic diagnostic = store.emitOpError(
           "expected an array that is not loaded too: nothing orders the "

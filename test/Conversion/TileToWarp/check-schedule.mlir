@@ -242,3 +242,37 @@ func.func @host(%n: index, %y: memref<?x64xf32>) {
   gdn_tile.launch @moved grid(%n, %c1, %c1) tokens(%n) outs(%y : memref<?x64xf32>)
   return
 }
+
+// -----
+
+// Rows of its own are a step's, whichever it stores and loads: no other work item, and no other thread, has elements of these.
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "all", warps = 4, registers = 96, steps = ["state"]>], channels = []>
+gdn_tile.program @own() outs(%y: memref<?x64xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %a = gdn_tile.load %y[%n, %c0] axes [1] {gdn_tile.step = "state"} : memref<?x64xf32> -> tensor<64xf32>
+  gdn_tile.store %a, %y[%h, %c0] axes [1] {gdn_tile.own_rows, gdn_tile.step = "state"} : tensor<64xf32> -> memref<?x64xf32>
+}
+func.func @host(%n: index, %y: memref<?x64xf32>) {
+  %c1 = arith.constant 1 : index
+  gdn_tile.launch @own grid(%n, %c1, %c1) tokens(%n) outs(%y : memref<?x64xf32>)
+  return
+}
+
+// -----
+
+// Other elements of a row are other threads'.
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "all", warps = 4, registers = 96, steps = ["state"]>], channels = []>
+gdn_tile.program @shifted() outs(%y: memref<?x128xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  // expected-note @below {{loaded here}}
+  %a = gdn_tile.load %y[%n, %h] axes [1] {gdn_tile.step = "state"} : memref<?x128xf32> -> tensor<64xf32>
+  // expected-error @below {{expected an array that is not loaded too: nothing orders the accesses of roles}}
+  gdn_tile.store %a, %y[%n, %c0] axes [1] {gdn_tile.own_rows, gdn_tile.step = "state"} : tensor<64xf32> -> memref<?x128xf32>
+}
+func.func @host(%n: index, %y: memref<?x128xf32>) {
+  %c1 = arith.constant 1 : index
+  gdn_tile.launch @shifted grid(%n, %c1, %c1) tokens(%n) outs(%y : memref<?x128xf32>)
+  return
+}

@@ -119,6 +119,9 @@ struct DropUnusedFinalState : OpRewritePattern<ForwardOp> {
                                 PatternRewriter &rewriter) const override {
     if (!op.getFinalState() || !op.getFinalState().use_empty())
       return rewriter.notifyMatchFailure(op, "final state absent or used");
+    auto rule = cast<DeltaRuleOpInterface>(op.getOperation());
+    if (rule.getStepIndices() && !rule.getStepStates())
+      return rewriter.notifyMatchFailure(op, "the pool keeps states of tokens");
     SmallVector<Value> kept(op.getResults());
     kept.erase(kept.begin() + 1);
     keepResults<ForwardOp>(rewriter, op, kept, [](ForwardOp smaller) {
@@ -161,7 +164,9 @@ struct ChunkOfOneToken : OpRewritePattern<ChunkGatedDeltaRuleOp> {
         op, op.getResultTypes(), op.getQ(), op.getK(), op.getV(), op.getBeta(),
         op.getGate(), op.getInitialState(), op.getCuSeqlens(), op.getALog(),
         op.getDtBias(), op.getStateIndices(), op.getFirstState(),
-        op.getHasInitialState(), op.getOuts(), op.getScaleAttr(),
+        op.getHasInitialState(), /*step_states=*/Value(),
+        /*step_indices=*/Value(), /*num_accepted=*/Value(),
+        /*parents=*/Value(), op.getOuts(), op.getScaleAttr(),
         op.getGateDomainAttr(), op.getLowerBoundAttr(), op.getQkL2normAttr(),
         op.getBetaDomainAttr(), op.getStateLayoutAttr(),
         op.getOutputFinalStateAttr());

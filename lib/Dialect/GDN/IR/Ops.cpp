@@ -65,6 +65,7 @@ getResults(ChunkGatedDeltaRuleOp::Adaptor adaptor, Rule &rule) {
 static SmallVector<ResultShape>
 getResults(RecurrentGatedDeltaRuleOp::Adaptor adaptor, Rule &rule) {
   rule.stateIndices = adaptor.getStateIndices();
+  rule.stepStates = adaptor.getStepStates();
   return getForwardResults(rule, adaptor.getOutputFinalState());
 }
 static SmallVector<ResultShape> getResults(ChunkGatedDeltaRuleBwdOp::Adaptor,
@@ -191,14 +192,26 @@ GDN_LAYER_OP(ChunkGatedDeltaRuleBwdOp)
 /// Names an operand of a layer that stands behind one that it belongs before.
 static ParseResult parseNoMoreOperands(OpAsmParser &parser,
                                        OpAsmParser::UnresolvedOperand &) {
-  static constexpr StringRef kOrder[] = {"q",           "k",
-                                         "v",           "beta",
-                                         "gate",        "initial_state",
-                                         "cu_seqlens",  "a_log",
-                                         "dt_bias",     "state_indices",
-                                         "first_state", "has_initial_state",
-                                         "d_o",         "d_final_state",
-                                         "writes",      "states",
+  static constexpr StringRef kOrder[] = {"q",
+                                         "k",
+                                         "v",
+                                         "beta",
+                                         "gate",
+                                         "initial_state",
+                                         "cu_seqlens",
+                                         "a_log",
+                                         "dt_bias",
+                                         "state_indices",
+                                         "first_state",
+                                         "has_initial_state",
+                                         "step_states",
+                                         "step_indices",
+                                         "num_accepted",
+                                         "parents",
+                                         "d_o",
+                                         "d_final_state",
+                                         "writes",
+                                         "states",
                                          "outs"};
   SMLoc loc = parser.getCurrentLocation();
   StringRef name;

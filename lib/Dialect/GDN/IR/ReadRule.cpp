@@ -20,6 +20,10 @@ Rule gdn::getRule(Operation *op) {
     rule.stateIndices = common.getStateIndices();
     rule.firstState = common.getFirstState();
     rule.hasInitialState = common.getHasInitialState();
+    rule.stepStates = common.getStepStates();
+    rule.stepIndices = common.getStepIndices();
+    rule.numAccepted = common.getNumAccepted();
+    rule.parents = common.getParents();
   }
   rule.chunked = !isa<RecurrentGatedDeltaRuleOp, RecurrentStageOp>(op);
   if (rule.chunked)

@@ -81,7 +81,13 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   add("state_indices", rule.stateIndices,
       {rule.numStates ? Dim::Cut : getSequences(rule)}); // pool_c1
   add("has_initial_state", rule.hasInitialState,
-      {getSequences(rule)});                                  // pool_c8
+      {getSequences(rule)}); // pool_c8
+  SmallVector<Dim, 4> steps = {getSequences(rule), Dim::Steps};
+  add("step_states", rule.stepStates,
+      getStateDims(Dim::R, rule.stateLayout));                 // steps_c1
+  add("step_indices", rule.stepIndices, steps);                // steps_c2
+  add("num_accepted", rule.numAccepted, {getSequences(rule)}); // steps_c3
+  add("parents", rule.parents, steps);                         // steps_c4
   add("d_o", rule.dO, values);                                // backward_c1
   add("d_final_state", rule.dFinalState, getStateDims(rule)); // backward_c2
   SmallVector<Dim, 4> kept = {Dim::S, Dim::H, Dim::V, Dim::K};
@@ -157,6 +163,9 @@ SmallVector<ResultShape> gdn::getForwardResults(const Rule &rule,
                        getStateElementType(rule)});
   if (rule.stateInterval)
     llvm::append_range(results, getSavedResults(rule));
+  if (rule.stepStates)
+    results.push_back({"step_states", getStateDims(Dim::R, rule.stateLayout),
+                       getElementType(rule.stepStates)});
   return results;
 }
 
@@ -314,8 +323,10 @@ SmallVector<ResultShape> gdn::getResultShapes(Operation *op, const Rule &rule) {
         return results;
       })
       .Default([&](Operation *stage) {
-        // With a final state there are two, or four.
-        return getForwardResults(rule, stage->getNumResults() % 2 == 0);
+        // With a final state there are two, or four, beside those of steps.
+        unsigned others = rule.stepStates ? 1 : 0;
+        return getForwardResults(rule,
+                                 (stage->getNumResults() - others) % 2 == 0);
       });
 }
 

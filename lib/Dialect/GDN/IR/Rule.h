@@ -20,6 +20,8 @@ struct Rule {
   Value q, k, v, beta, gate, initialState, cuSeqlens, aLog, dtBias;
   /// Of forwards whose states lie in a pool.
   Value stateIndices, firstState, hasInitialState, numStates;
+  /// Of those that keep the states after tokens.
+  Value stepStates, stepIndices, numAccepted, parents;
   /// Of the backward only.
   Value dO, dFinalState;
   /// Of a backward, of what its forward has left to it.
@@ -140,6 +142,11 @@ RankedTensorType getResultType(const ResultShape &result, const RuleDims &dims);
 
 /// Checks how sequences are cut, and what stages know of their segments.
 LogicalResult verifySegments(Operation *op, const Rule &rule);
+
+/// Checks what belongs to states in a pool, and to states that are kept after
+/// tokens.
+LogicalResult verifyPool(Operation *op, const Rule &rule);
+LogicalResult verifySteps(Operation *op, const Rule &rule);
 
 /// How many of the last operands are `outs`; none but in the buffer form.
 unsigned getNumOuts(Operation *op);

@@ -30,6 +30,10 @@ template <typename Dims> static auto &sizeOf(Dims &dims, Dim dim) {
     return dims.V;
   case Dim::P:
     return dims.P;
+  case Dim::R:
+    return dims.R;
+  case Dim::Steps:
+    return dims.steps;
   case Dim::C:
     return dims.C;
   case Dim::S:
@@ -67,6 +71,10 @@ StringRef gdn::getDimName(Dim dim) {
     return "N";
   case Dim::P:
     return "P";
+  case Dim::R:
+    return "R";
+  case Dim::Steps:
+    return "steps";
   case Dim::C:
     return "C";
   case Dim::S:

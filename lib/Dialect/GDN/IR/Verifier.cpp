@@ -247,11 +247,19 @@ static LogicalResult verifyResults(Operation *op, const Rule &rule) {
   return success();
 }
 
-/// The buffer form may not write what it reads, but for a pool.
+/// The buffer form may not write what it reads, but for a pool, and for the
+/// states that are kept after tokens.
 static LogicalResult verifyOuts(Operation *op, const Rule &rule) {
   OperandRange operands = op->getOperands();
   unsigned first = operands.size() - getNumOuts(op);
   for (unsigned i = first; i < operands.size(); ++i) {
+    bool isKept = rule.stepStates && i + 1 == operands.size();
+    // steps_c9
+    if (isKept && operands[i] != rule.stepStates)
+      return op->emitOpError("expected step_states as the last of outs, got "
+                             "another array");
+    if (isKept)
+      continue;
     bool isPool = rule.hasPool() && i == first + 1;
     // pool_c5
     if (isPool && operands[i] != rule.initialState)
@@ -263,46 +271,6 @@ static LogicalResult verifyOuts(Operation *op, const Rule &rule) {
                              "each other, got operand ")
              << i << " twice";
   }
-  return success();
-}
-
-/// What belongs to states in a pool.
-static LogicalResult verifyPool(Operation *op, const Rule &rule) {
-  if (!rule.stateIndices) {
-    StringRef given = rule.firstState        ? "first_state"
-                      : rule.numStates       ? "num_states"
-                      : rule.hasInitialState ? "has_initial_state"
-                                             : "";
-    // pool_c2
-    if (!given.empty())
-      return op->emitOpError("expected ")
-             << given << " only beside state_indices, got no state_indices";
-    return success();
-  }
-  // pool_c3
-  if (rule.hasPool() && !rule.initialState)
-    return op->emitOpError("expected initial_state, a pool of states, beside "
-                           "state_indices, got none");
-  // pool_c4
-  if (rule.stateInterval)
-    return op->emitOpError("expected no state_interval beside state_indices, "
-                           "got ")
-           << rule.stateInterval.getInt();
-  auto scan = dyn_cast<SegmentScanStageOp>(op);
-  // pool_c6
-  if (rule.before || (scan && scan.getReverse()))
-    return op->emitOpError("expected no ")
-           << (rule.before ? "before" : "reverse")
-           << " beside state_indices, got it";
-  // pool_c7
-  if (static_cast<bool>(rule.numStates) !=
-      static_cast<bool>(rule.sequenceNumbers))
-    return op->emitOpError("expected num_states and sequence_numbers together "
-                           "beside state_indices, got one of them");
-  // pool_c9
-  if (rule.hasInitialState && rule.numStates)
-    return op->emitOpError("expected no has_initial_state beside num_states, "
-                           "got it: segments begin with states of their own");
   return success();
 }
 
@@ -379,7 +347,8 @@ LogicalResult gdn::detail::verifyRule(Operation *op) {
       succeeded(verifyOperands(op, rule, shapes)) &&
       succeeded(verifySizes(op, rule, shapes)) &&
       succeeded(verifyGate(op, rule)) && succeeded(verifyPool(op, rule)) &&
-      succeeded(verifySegments(op, rule)) && succeeded(verifySaved(op, rule)) &&
+      succeeded(verifySteps(op, rule)) && succeeded(verifySegments(op, rule)) &&
+      succeeded(verifySaved(op, rule)) &&
       succeeded(verifyStateCounts(op, rule)) &&
       succeeded(verifyResults(op, rule)) && succeeded(verifyOuts(op, rule)));
 }

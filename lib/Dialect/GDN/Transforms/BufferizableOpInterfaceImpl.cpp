@@ -36,27 +36,38 @@ static FailureOr<Value> allocateResult(RewriterBase &rewriter, OpResult result,
 
 namespace {
 /// A layer op reads all its operands and writes its results to buffers of its
-/// own: later tokens still read v while o is written. A pool of states alone is
-/// updated in place.
+/// own: later tokens still read v while o is written. A pool of states, and
+/// states that are kept after tokens, are updated in place.
 template <typename LayerOp>
 struct LayerModel
     : BufferizableOpInterface::ExternalModel<LayerModel<LayerOp>, LayerOp> {
-  /// The operand that is a pool, null where states are not updated in one.
-  static OpOperand *findPool(Operation *op) {
+  /// The operands that are updated, with the results that they become.
+  static SmallVector<std::pair<OpOperand *, OpResult>>
+  findUpdates(Operation *op) {
+    SmallVector<std::pair<OpOperand *, OpResult>> updates;
+    auto rule = cast<DeltaRuleOpInterface>(op);
     auto layer = cast<LayerOp>(op);
-    if (!cast<DeltaRuleOpInterface>(op).getStateIndices() ||
-        op->getNumResults() < 2)
-      return nullptr;
-    return &layer.getInitialStateMutable()[0];
+    bool hasSteps = static_cast<bool>(rule.getStepStates());
+    if (rule.getStateIndices() && op->getNumResults() > (hasSteps ? 2 : 1))
+      updates.emplace_back(&layer.getInitialStateMutable()[0],
+                           op->getResult(1));
+    if constexpr (std::is_same_v<LayerOp, RecurrentGatedDeltaRuleOp>)
+      if (hasSteps)
+        updates.emplace_back(&layer.getStepStatesMutable()[0],
+                             op->getResults().back());
+    return updates;
   }
 
-  /// Whether `result` is the updated pool.
-  static bool isPool(Operation *op, Value result) {
-    return findPool(op) && result == op->getResult(1);
+  /// The operand that becomes `result`, null for a new array.
+  static OpOperand *findUpdated(Operation *op, Value result) {
+    for (auto [operand, updated] : findUpdates(op))
+      if (updated == result)
+        return operand;
+    return nullptr;
   }
 
   bool bufferizesToAllocation(Operation *op, Value result) const {
-    return !isPool(op, result);
+    return !findUpdated(op, result);
   }
 
   bool bufferizesToMemoryRead(Operation *, OpOperand &,
@@ -65,23 +76,24 @@ struct LayerModel
   }
 
   bool bufferizesToMemoryWrite(Operation *op, OpOperand &operand,
-                               const AnalysisState &) const {
-    return findPool(op) == &operand;
+                               const AnalysisState &state) const {
+    return !getAliasingValues(op, operand, state).getAliases().empty();
   }
 
   AliasingValueList getAliasingValues(Operation *op, OpOperand &operand,
                                       const AnalysisState &) const {
-    if (findPool(op) != &operand)
-      return {};
-    return {{op->getResult(1), BufferRelation::Equivalent}};
+    for (auto [updated, result] : findUpdates(op))
+      if (updated == &operand)
+        return {{result, BufferRelation::Equivalent}};
+    return {};
   }
 
   FailureOr<BufferLikeType> getBufferType(Operation *op, Value value,
                                           const BufferizationOptions &options,
                                           const BufferizationState &state,
                                           SmallVector<Value> &stack) const {
-    if (isPool(op, value))
-      return bufferization::getBufferType(findPool(op)->get(), options, state,
+    if (OpOperand *updated = findUpdated(op, value))
+      return bufferization::getBufferType(updated->get(), options, state,
                                           stack);
     auto type = cast<TensorType>(value.getType());
     std::optional<Attribute> space = options.defaultMemorySpaceFn(type);
@@ -109,8 +121,8 @@ struct LayerModel
       inputs.push_back(*buffer);
     }
     for (auto [result, sizes] : llvm::zip(op->getResults(), shapes)) {
-      if (isPool(op, result)) {
-        outs.push_back(inputs[findPool(op)->getOperandNumber()]);
+      if (OpOperand *updated = findUpdated(op, result)) {
+        outs.push_back(inputs[updated->getOperandNumber()]);
         continue;
       }
       FailureOr<Value> out =

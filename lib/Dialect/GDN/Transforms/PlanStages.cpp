@@ -112,8 +112,9 @@ static SmallVector<Value> trainingOperands(OpBuilder &b,
 /// A forward token by token. Returns the results.
 static SmallVector<Value> planRecurrent(OpBuilder &b, DeltaRuleOpInterface op) {
   SmallVector<Value> operands = ruleOperands(op);
-  operands.append(
-      {op.getStateIndices(), op.getFirstState(), op.getHasInitialState()});
+  operands.append({op.getStateIndices(), op.getFirstState(),
+                   op.getHasInitialState(), op.getStepStates(),
+                   op.getStepIndices(), op.getNumAccepted(), op.getParents()});
   auto stage = createStage<RecurrentStageOp>(b, op, op->getResultTypes(),
                                              operands, /*chunkSize=*/0);
   return llvm::to_vector_of<Value>(stage.getResults());

@@ -42,6 +42,7 @@ def GDN_State : GDN_Array<parameterTypes, [4]>;
 def GDN_Boundaries : GDN_Array<boundaryTypes, [1]>;
 def GDN_StateIndices : GDN_Array<boundaryTypes, [1]>;
 def GDN_Flags : GDN_Array<flagTypes, [1]>;
+def GDN_StepIndices : GDN_Array<boundaryTypes, [2]>;
 def GDN_GateParameter : GDN_Array<parameterTypes, [1, 2]>;
 
 // What operands and attributes are, in a sentence each, whatever holds them.
@@ -63,12 +64,6 @@ class GDN_ALogOf<Type type> : Arg<Optional<type>,
   "Parameter A_log [H] of a raw gate.">;
 class GDN_DtBiasOf<Type type> : Arg<Optional<type>,
   "Parameter dt_bias of a raw gate, [H] or [H, K] as the gate is.">;
-class GDN_StateIndicesOf<Type type> : Arg<Optional<type>, !strconcat(
-  "The row of the pool `initial_state` that has the state of each sequence, [N]. ",
-  "Absent, that of sequence n is row n.")>;
-class GDN_HasInitialStateOf<Type type> : Arg<Optional<type>, !strconcat(
-  "Whether each sequence begins with its row, [N]: with 0 it begins with zeros. ",
-  "Absent, all of them do.")>;
 class GDN_DOOf<Type type> : Arg<type, "Gradient [B, T, H, V] of o.">;
 class GDN_DFinalStateOf<Type type> : Arg<Optional<type>,
   "Gradient of the final state, shaped as a state. Absent is zero.">;
@@ -122,15 +117,7 @@ defvar ruleAttributes = (ins
   lowerBoundAttribute:$lower_bound, l2normAttribute:$qk_l2norm,
   betaDomainAttribute:$beta_domain, stateLayoutAttribute:$state_layout);
 
-/// Of ops that take states from a pool and put them back.
-defvar firstStateOperand = Arg<Optional<Index>,
-  "The first row of the pool that belongs to a sequence; absent, 0.">;
-class GDN_PoolOperands<Type indices, Type flags> {
-  dag operands = (ins GDN_StateIndicesOf<indices>:$state_indices, firstStateOperand:$first_state,
-    GDN_HasInitialStateOf<flags>:$has_initial_state);
-}
-defvar layerPoolOperands = GDN_PoolOperands<GDN_StateIndices, GDN_Flags>.operands;
-defvar stagePoolOperands = GDN_PoolOperands<TensorRankOf<boundaryTypes, [1]>, TensorRankOf<flagTypes, [1]>>.operands;
+include "gdn/Dialect/GDN/IR/PoolOperands.td"
 
 defvar besideAttribute = Arg<UnitAttr,
   "The next stage does not depend on this one, so the two may overlap.">;
@@ -167,11 +154,6 @@ defvar ruleFormat = [{
   (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
   (`a_log` `(` $a_log^ `:` type($a_log) `)`)?
   (`dt_bias` `(` $dt_bias^ `:` type($dt_bias) `)`)?
-}];
-defvar poolFormat = [{
-  (`state_indices` `(` $state_indices^ `:` type($state_indices) `)`)?
-  (`first_state` `(` $first_state^ `:` type($first_state) `)`)?
-  (`has_initial_state` `(` $has_initial_state^ `:` type($has_initial_state) `)`)?
 }];
 // Results may be absent, so an operand out of order would end the op.
 defvar resultFormat = [{
@@ -228,14 +210,14 @@ defvar forwardResults = [{
 
 }];
 
-class GDN_ForwardOp<string mnemonic, dag ownAttributes>
+class GDN_ForwardOp<string mnemonic, dag ownAttributes, dag ownOperands = (ins), string ownFormat = "">
     : GDN_RuleOp<mnemonic, [DeclareOpInterfaceMethods<TilingInterface,
         ["getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
          "getResultTilePosition"]>]> {
-  let arguments = !con(ruleOperands, layerPoolOperands, outsOperands, ruleAttributes,
+  let arguments = !con(ruleOperands, layerPoolOperands, ownOperands, outsOperands, ruleAttributes,
     (ins Arg<UnitAttr, "The state after the last token is the second result.">:$output_final_state),
     ownAttributes);
-  let assemblyFormat = !strconcat(ruleFormat, poolFormat, resultFormat);
+  let assemblyFormat = !strconcat(ruleFormat, poolFormat, ownFormat, resultFormat);
   let forwardDeclaration = [{
     /// Outputs [B, T, H, V]: the first result, null in the buffer form.
     ::mlir::Value getO() { return getResults().empty() ? nullptr : getResults()[0]; }
@@ -281,12 +263,26 @@ def GDN_ChunkGatedDeltaRuleOp : GDN_ForwardOp<"chunk_gated_delta_rule",
   }]);
 }
 
-def GDN_RecurrentGatedDeltaRuleOp : GDN_ForwardOp<"recurrent_gated_delta_rule", (ins)> {
+def GDN_RecurrentGatedDeltaRuleOp : GDN_ForwardOp<"recurrent_gated_delta_rule", (ins), layerStepOperands, stepFormat> {
   let summary = "Gated delta rule token by token, the op of decoding";
   let description = !strconcat([{
     The same function of the same operands as `gdn.chunk_gated_delta_rule`,
     computed token by token in fp32 (spec 1). T = 1 is the common case.
-  }], forwardResults, outsDescription, [{
+  }], forwardResults, [{
+    With `step_indices` [N, steps] a call verifies speculated tokens. The state
+    after token t of sequence n is kept in row step_indices[n, t], of
+    `step_states` [R, ...] if that is there, which is then the last result with
+    these rows, else of the pool, whose row `state_indices` names stays as it
+    was. An index that names no row keeps nothing, and so does a token of `steps`
+    and more. The state is rounded to the type that it is kept in before the next
+    token. With `num_accepted` [N] sequence n begins with row
+    step_indices[n, a - 1] of `initial_state` instead, where a is its entry,
+    taken for 1 below that and for `steps` above that. With `parents` [N, steps]
+    token t begins with the state that was kept after token parents[n, t], if
+    that is a token before t - 1 whose state was kept; other tokens follow the
+    one before.
+
+  }], outsDescription, [{
     Example:
 
     ```mlir
@@ -309,6 +305,20 @@ def GDN_RecurrentGatedDeltaRuleOp : GDN_ForwardOp<"recurrent_gated_delta_rule", 
         state_indices(%rows : tensor<8xi32>) first_state(%one : index)
         {output_final_state}
         -> tensor<8x1x4x128xbf16>, tensor<?x4x128x128xf32>
+    ```
+
+    The same of 4 speculated tokens each:
+
+    ```mlir
+    %o, %updated = gdn.recurrent_gated_delta_rule
+        q(%q : tensor<8x4x2x128xbf16>) k(%k : tensor<8x4x2x128xbf16>)
+        v(%v : tensor<8x4x4x128xbf16>) beta(%beta : tensor<8x4x4xf32>)
+        gate(%g : tensor<8x4x4xf32>)
+        initial_state(%pool : tensor<?x4x128x128xf32>)
+        state_indices(%rows : tensor<8xi32>) first_state(%one : index)
+        step_indices(%slots : tensor<8x4xi32>) num_accepted(%n : tensor<8xi32>)
+        {output_final_state}
+        -> tensor<8x4x4x128xbf16>, tensor<?x4x128x128xf32>
     ```
   }]);
 }

@@ -16,8 +16,9 @@ namespace mlir::gdn {
 class DeltaRuleOpInterface;
 
 /// The dimensions that the dialect names. `Boundaries` is N + 1,
-/// `SegmentBoundaries` S + 1, `KeptStates` the states that gradients read, and
-/// P those of a pool.
+/// `SegmentBoundaries` S + 1, `KeptStates` the states that gradients read, P
+/// those of a pool, and R those that are kept after tokens, for the first
+/// `Steps` of each sequence.
 /// Where the sequences are segments, `Cut` counts the sequences that were cut,
 /// and `CutBoundaries` one more. `VTiles` are those that report.
 enum class Dim {
@@ -29,6 +30,8 @@ enum class Dim {
   V,
   N,
   P,
+  R,
+  Steps,
   C,
   S,
   KeptStates,
@@ -50,6 +53,9 @@ struct RuleDims {
   int64_t N = ShapedType::kDynamic;
   /// States of a pool.
   int64_t P = ShapedType::kDynamic;
+  /// States that are kept after tokens, and how many tokens of a sequence.
+  int64_t R = ShapedType::kDynamic;
+  int64_t steps = ShapedType::kDynamic;
   /// Tokens of a chunk, where the op says so.
   int64_t C = ShapedType::kDynamic;
   /// Segments of all sequences.

@@ -78,11 +78,13 @@ def GDN_FusedStageOp : GDN_StageOp<"fused",
   }]);
 }
 
-def GDN_RecurrentStageOp : GDN_ForwardStageOp<"recurrent", (ins), stagePoolOperands, poolFormat> {
+def GDN_RecurrentStageOp : GDN_ForwardStageOp<"recurrent", (ins),
+    !con(stagePoolOperands, stageStepOperands), !strconcat(poolFormat, stepFormat)> {
   let summary = "The token by token forward as one kernel";
   let description = [{
-    `gdn.recurrent_gated_delta_rule` as one kernel. Results: `o`, and the final
-    state, or the pool of states, if there are two.
+    `gdn.recurrent_gated_delta_rule` as one kernel. Results: `o`; the final
+    state, or the pool of states, if there is one result more; `step_states`, if
+    these are operands.
 
     Example:
 

@@ -48,6 +48,11 @@ inline constexpr llvm::StringLiteral kMadeHereAttrName = "gdn_tile.made_here";
 /// of 32 bits are worth the code that tests whether the array allows them.
 inline constexpr llvm::StringLiteral kWordsAttrName = "gdn_tile.words";
 
+/// Unit attribute of a `gdn_tile.store` of a row of an array: no other work
+/// item accesses it, or the rows that loads of the same step and shape take. So
+/// a thread finds what it stored, whichever row that is.
+inline constexpr llvm::StringLiteral kOwnRowsAttrName = "gdn_tile.own_rows";
+
 } // namespace mlir::gdn::tile
 
 #endif // GDN_DIALECT_TILE_IR_LOOPATTRIBUTES_H
