@@ -152,13 +152,14 @@ Arguments::Arguments(const Call &call, const GdnCallPlan &plan)
       view.shape = {array->shape[0] / channels, channels};
       view.strides = {view.strides[0] * channels, view.strides[0]};
     }
-    // Boundaries and rows of 64 bits are their lower halves, with a stride of
-    // 2.
+    // Boundaries and rows of 64 bits are their lower halves, with strides that
+    // are doubled.
     if (array->dtype == GDN_DTYPE_I64 &&
         function.args[i].dtype == GDN_DTYPE_I32) {
       View &view = change(i);
       view.tensor.dtype = GDN_DTYPE_I32;
-      view.strides[0] *= 2;
+      for (int64_t &stride : view.strides)
+        stride *= 2;
     }
   }
 }

@@ -46,7 +46,7 @@ GdnRuntimeStatus gdn::calls::checkTypes(const Call &call) {
                       typeName(call.typeOf(name)));
   int32_t initial = call.typeOf("initial_state"),
           last = call.typeOf("final_state");
-  if (!initial || initial == last)
+  if (!initial || initial == last || call.find("step_states"))
     return GDN_SUCCESS;
   if (!last)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
@@ -77,6 +77,14 @@ GdnRuntimeStatus gdn::calls::checkPool(const Call &call) {
                     ": expected a pool of states with " +
                     call.say("state_indices") + ", got " +
                     (pool ? "another rank" : "None"));
+  if (const GdnTensor *steps = call.find("step_states")) {
+    if (!last && steps->rank == kRank && steps->dtype == pool->dtype)
+      return GDN_SUCCESS;
+    return fail(GDN_ERROR_INVALID_ARGUMENT,
+                call.say("step_states") + ": expected states as " +
+                    call.say("initial_state") + " has, without " +
+                    call.say("final_state") + ", on a GPU, got others");
+  }
   if (!last || !areOne(*pool, *last))
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 call.say("final_state") + ": expected " +

@@ -20,6 +20,14 @@ namespace gdn::calls {
 /// A function for any may find out in a call.
 enum class Ends : uint8_t { None, Final, Both, Any };
 
+/// Arrays of which functions find out in a call whether it has them: which
+/// sequences begin with their rows, and how many tokens each has accepted.
+inline constexpr std::string_view kAsked[] = {"has_initial_state",
+                                              "num_accepted"};
+/// Arrays of functions that keep the states after tokens.
+inline constexpr std::string_view kSteps[] = {"step_states", "step_indices",
+                                              "parents"};
+
 /// Types, sizes and facts by which a call finds its functions. Element types
 /// are GDN_DTYPE_*, 0 of an absent array.
 struct Signature {
@@ -27,9 +35,11 @@ struct Signature {
   int32_t element = 0, gate = 0, beta = 0;
   /// That of the rows of a pool that sequences name.
   int32_t stateIndices = 0;
-  /// Whether sequences say if they begin with their row; of a function, whether
-  /// it asks, which calls need not answer.
-  bool hasStateFlags = false;
+  /// Bits of kAsked: arrays that a call has; of a function, those that it asks
+  /// for, which calls need not have.
+  uint8_t asked = 0;
+  /// Bits of kSteps: arrays that both have or neither.
+  uint8_t steps = 0;
   Ends ends = Ends::None;
   bool isPacked = false;
   /// Whether there is a gate for each key channel.

@@ -282,6 +282,10 @@ gdn::cost::Problem gdn::calls::describe(const Call &call,
       sizeOf(form.beta);
   problem.gatesChannels = call.hasChannelGates();
   int states = form.ends == Ends::None ? 0 : form.ends == Ends::Both ? 2 : 1;
+  if (const GdnTensor *kept = call.find("step_indices"))
+    states = 1 + std::min<int64_t>(kept->shape[1],
+                                   call.batches * call.tokens /
+                                       std::max<int64_t>(call.sequences, 1));
   problem.stateBytes = states * sizeOf(form.state);
   problem.stateVFirst = problem.stateBytes && call.stateLayout() == "vk";
   return problem;

@@ -92,6 +92,35 @@ TEST_F(Pools, SequencesMayBeginWithZeros) {
   }
 }
 
+/// A call that keeps the states after its tokens runs a function that does, and
+/// others do not. Tables of 64 bits are their lower halves.
+TEST_F(Pools, StatesAfterTokensAreKept) {
+  TestEntry steps;
+  steps.facts[0].value = "gdn.recurrent_gated_delta_rule";
+  steps.add("steps", "token", GDN_DTYPE_F32, /*isPacked=*/false, {}, "kv",
+            /*isLate=*/false, TestStates::Steps);
+  entries[1] = &steps.desc;
+  EXPECT_EQ(choose(call), "pool");
+  GdnTensor pool = call.tensors["initial_state"];
+  call.tensors.erase("final_state");
+  call.tensors["step_states"] = pool;
+  call.add("step_indices", GDN_DTYPE_I64, {2, 4});
+  ASSERT_EQ(choose(call), "steps");
+  Call read(call.get());
+  Arguments arguments(read, plan);
+  const GdnTensor *slots = arguments.get(arguments.find("step_indices"));
+  EXPECT_EQ(slots->dtype, GDN_DTYPE_I32);
+  EXPECT_EQ(slots->strides[0], 8);
+  EXPECT_EQ(slots->strides[1], 2);
+  EXPECT_EQ(arguments.get(arguments.find("num_accepted")), nullptr);
+  // None for trees.
+  call.add("parents", GDN_DTYPE_I32, {2, 4});
+  GdnCall tree = call.get();
+  EXPECT_EQ(gdnCallPlan(&this->table, &tree, &plan), GDN_ERROR_NOT_SERVED);
+  EXPECT_NE(std::string_view(gdnGetLastErrorMessage()).find("parents"),
+            std::string_view::npos);
+}
+
 /// Functions of tokens want rows of states side by side.
 TEST_F(Pools, FewTokensOfAStridedPoolRunByChunks) {
   TestEntry tokens;

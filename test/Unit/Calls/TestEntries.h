@@ -23,8 +23,8 @@
 #include <vector>
 
 /// How the states of a function are given: as two arrays, or as a pool, whose
-/// rows sequences name.
-enum class TestStates { Apart, Pool };
+/// rows sequences name, and beside that states after tokens.
+enum class TestStates { Apart, Pool, Steps };
 
 /// A function with the arrays of a forward of K = V = 128, and scalars.
 struct TestFunction {
@@ -44,7 +44,8 @@ struct TestFunction {
                std::vector<const char *> scalars = {},
                TestStates states = TestStates::Apart) {
     constexpr int64_t any = GDN_SYMBOL(0);
-    bool hasPool = states == TestStates::Pool;
+    bool hasSteps = states == TestStates::Steps,
+         hasPool = states == TestStates::Pool || hasSteps;
     uint32_t flags =
         GDN_ARG_FLAG_STRIDED | (hasPool ? 0u : GDN_ARG_FLAG_OPTIONAL);
     for (const char *array : {"q", "k", "v"})
@@ -58,6 +59,11 @@ struct TestFunction {
       add("state_indices", GDN_DTYPE_I32, {any});
       add("has_initial_state", GDN_DTYPE_U8, {any}, GDN_ARG_FLAG_OPTIONAL);
       scalars.push_back("first_state");
+    }
+    if (hasSteps) {
+      add("step_states", state, {any, any, 128, 128});
+      add("step_indices", GDN_DTYPE_I32, {any, any});
+      add("num_accepted", GDN_DTYPE_I32, {any}, GDN_ARG_FLAG_OPTIONAL);
     }
     for (const char *scalar : scalars)
       args.push_back({scalar, GDN_ARG_I64, 0, 0, 0, nullptr, 0});
@@ -132,7 +138,8 @@ struct TestCall {
     arrays.clear();
     for (const char *name :
          {"q", "k", "v", "beta", "gate", "initial_state", "cu_seqlens",
-          "state_indices", "has_initial_state", "o", "final_state"}) {
+          "state_indices", "has_initial_state", "step_states", "step_indices",
+          "num_accepted", "parents", "o", "final_state"}) {
       auto found = tensors.find(name);
       arrays.push_back(
           {name, found == tensors.end() ? nullptr : &found->second});
