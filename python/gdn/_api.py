@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from . import _library
 from ._arguments import (
     KNOWN_OPTIONS,
+    NO_STEPS,
     Call,
     check_chunk_size,
     longest_sequence,
@@ -70,7 +71,7 @@ def _run(
     final_state: Any, state_indices: Any, first_state: Any, has_initial_state: Any, scale: Any, output_final_state: Any,
     longest: int, raw_gate: Any, gate_domain: str | None, beta_sigmoid: Any, allow_neg_eigval: Any, l2norm: Any,
     state_v_first: Any, state_layout: str | None, recurrent: bool, then: Callable[..., tuple[Any, Any]] | None,
-    split: int = 0,
+    split: int = 0, steps: tuple[Any, ...] = NO_STEPS,
 ) -> tuple[Any, Any]:  # fmt: skip
     """What both functions do with arguments whose values no tensor depends on."""
     if state_indices is not None or first_state != 0 or has_initial_state is not None:
@@ -90,7 +91,7 @@ def _run(
     wants_state = bool(output_final_state) or final_state is not None
     return (then or forward)(
         q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, state_indices, has_initial_state,
-        scale, options, wants_state, longest,
+        *steps, scale, options, wants_state, longest,
     )  # fmt: skip
 
 
@@ -266,6 +267,10 @@ def fused_recurrent_gated_delta_rule(
     state_indices: Any = None,
     first_state: int = 0,
     has_initial_state: Any = None,
+    step_states: Any = None,
+    step_indices: Any = None,
+    num_accepted_tokens: Any = None,
+    parents: Any = None,
     **kwargs: Any,
 ) -> tuple[Any, Any]:
     r"""The gated delta rule token by token, in float32: the function of decoding.
@@ -274,6 +279,19 @@ def fused_recurrent_gated_delta_rule(
     (docs/Python.md). It computes what that function does, whose page explains the arguments, with FLA 0.6's signature
     of this name: `gk` are gates [B, T, HV, K] per key channel, in the place of `g`; both of them, and `gv`, are refused.
     `beta` may be None for 1, and what stands after `cu_seqlens` is by keyword only.
+
+    Speculated tokens are verified with the state after each of them kept (docs/Python.md):
+
+    Args:
+        state_indices: also rows [N, S]: the state after token t of sequence n goes to row state_indices[n, t] of the pool,
+            and the sequence begins with its first row, or as `num_accepted_tokens` says. No two entries name one row.
+        num_accepted_tokens: [N], int32 or int64: sequence n begins with row state_indices[n, num_accepted_tokens[n] - 1].
+            Numbers below 1 and above S count as 1 and S.
+        step_indices: rows [N, S] for these states if `state_indices` [N] says where sequences begin.
+        step_states: states [R, HV, K, V] in the type of `initial_state`, of which these are rows; None is the pool. On a GPU
+            the pool stays as it is then, and `final_state` is None.
+        parents: [N, S], int32 or int64: token t begins with the state after token parents[n, t] if that is below t - 1 and
+            was kept, else with that after token t - 1.
 
     Raises:
         TypeError, ValueError, NotImplementedError, RuntimeError: as `chunk_gated_delta_rule`. But inputs that require
@@ -302,7 +320,8 @@ def fused_recurrent_gated_delta_rule(
     return _run(
         q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, state_indices, first_state,
         has_initial_state, scale, output_final_state, 0, use_gate_in_kernel, gate_domain, use_beta_sigmoid_in_kernel,
-        allow_neg_eigval, use_qk_l2norm_in_kernel, state_v_first, state_layout, True, then,
+        allow_neg_eigval, use_qk_l2norm_in_kernel, state_v_first, state_layout, True, then, 0,
+        (step_states, step_indices, num_accepted_tokens, parents),
     )  # fmt: skip
 
 

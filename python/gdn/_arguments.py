@@ -32,6 +32,10 @@ class Call(NamedTuple):
     final_state: Any
     state_indices: Any
     has_initial_state: Any
+    step_states: Any
+    step_indices: Any
+    num_accepted: Any
+    parents: Any
     scale: float
     options: int
     output_final_state: bool
@@ -51,6 +55,8 @@ class Call(NamedTuple):
 
 #: The names of the tensors of a call, in the library's order.
 TENSORS = tuple(_library.MANIFEST["arguments"])
+#: The last ones of a call that keeps no states after tokens, and of one without a pool.
+NO_STEPS, NO_POOL = ((None,) * (len(TENSORS) - TENSORS.index(name)) for name in ("step_states", "state_indices"))
 
 
 def refuse(name: str, reason: str) -> None:

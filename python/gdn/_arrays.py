@@ -18,7 +18,7 @@ from ._arguments import TENSORS, Call, check_output, has_mixed_types, output_sha
 
 
 #: The arrays that a call writes.
-_WRITTEN = ("out", "final_state")
+_WRITTEN = ("out", "final_state", "step_states")
 
 
 def num_threads() -> int:

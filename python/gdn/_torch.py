@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from . import _library, _torch_backward, _torch_checks, _torch_library, _torch_sharded
-from ._arguments import Call, check_output, has_mixed_types, torch_type, typed_as_output
+from ._arguments import NO_POOL, Call, check_output, has_mixed_types, torch_type, typed_as_output
 from ._torch_checks import PLAIN, check_kinds, check_shapes, is_plain, no_backward, refuse_call, refuse_derivatives
 
 # A type is a single object, so that `is` compares it at half the cost.
@@ -28,7 +28,8 @@ _REST = "float scale, int options, int max_seqlen"
 _SCHEMAS = (
     f"gated_delta_rule({_INPUTS}, {_REST}, bool output_final_state) -> (Tensor, Tensor)",
     f"gated_delta_rule_out({_INPUTS}, Tensor(a!) out, Tensor(b!)? final_state, Tensor? state_indices, "
-    f"Tensor? has_initial_state, {_REST}) -> ()",
+    "Tensor? has_initial_state, Tensor(c!)? step_states, Tensor? step_indices, Tensor? num_accepted, Tensor? parents, "
+    f"{_REST}) -> ()",
 )
 
 
@@ -115,17 +116,19 @@ _DEVICES = {"cpu": _compute_on_cpu, "cuda": _compute_on_gpu}
 def _run(compute: Callable[..., None], *arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
     q, _, v, *_, cu_seqlens, scale, options, max_seqlen, with_state = arguments
     o, state = _allocate(q, v, cu_seqlens, options, with_state)
-    compute((*arguments[:9], o, state if with_state else None, None, None), scale, options, max_seqlen)
+    compute((*arguments[:9], o, state if with_state else None, *NO_POOL), scale, options, max_seqlen)
     return o, state
 
 
 def _run_into(compute: Callable[..., None], *arguments: Any) -> None:
     """A pool that is written is the final state alone: an operator that also reads it would have it cloned by
     torch.compile."""
-    *inputs, initial_state, cu_seqlens, o, state, state_indices, flags, scale, options, max_seqlen = arguments
-    if state_indices is not None and initial_state is None:
+    *tensors, scale, options, max_seqlen = arguments
+    *inputs, initial_state, cu_seqlens, o, state = tensors[: -len(NO_POOL)]
+    pool = tensors[-len(NO_POOL) :]
+    if pool[0] is not None and initial_state is None:
         initial_state = state
-    compute((*inputs, initial_state, cu_seqlens, o, state, state_indices, flags), scale, options, max_seqlen)
+    compute((*inputs, initial_state, cu_seqlens, o, state, *pool), scale, options, max_seqlen)
 
 
 def _fake(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -193,13 +196,14 @@ _functional, _into = torch.ops.gdn.gated_delta_rule.default, torch.ops.gdn.gated
 def forward(*fields: Any) -> tuple[Any, Any]:
     """Runs the call of these fields (`Call`) on torch tensors and returns (o, final state or None)."""
     (
-        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices, has_initial_state, scale,
-        options, wants_state, max_seqlen,
+        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices, has_initial_state,
+        step_states, step_indices, num_accepted, parents, scale, options, wants_state, max_seqlen,
     ) = fields  # fmt: skip
     compute = None
     if is_plain(
-        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices, has_initial_state
-    ):
+        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices, has_initial_state,
+        step_states, step_indices, num_accepted, parents,
+    ):  # fmt: skip
         if not q.dtype is k.dtype is v.dtype and _is_mixed(q, k, v):
             check_kinds(fields)
             return _forward_mixed(Call.of(*fields))
@@ -211,12 +215,15 @@ def forward(*fields: Any) -> tuple[Any, Any]:
             o = _new_output(v)
         else:
             _count_write(o)
+        if step_states is not None:
+            _count_write(step_states)
         if state is not None:
             _count_write(state)
         elif wants_state:
             state = _new_state(q, v, initial_state, cu_seqlens, options)
         tensors = (
             q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices, has_initial_state,
+            step_states, step_indices, num_accepted, parents,
         )  # fmt: skip
         compute(tensors, scale, options, max_seqlen)
     except Exception:
@@ -244,10 +251,10 @@ def _forward_by_operator(call: Call) -> tuple[Any, Any]:
     if o is None or (state is None and wants_state):
         new_o, new_state = _allocate(call.q, call.v, call.cu_seqlens, call.options, wants_state)
         o = new_o if o is None else o
-        state = new_state if state is None else state
+        state = new_state if state is None and wants_state else state
     initial_state = None if call.state_indices is not None and call.initial_state is state else call.initial_state
     inputs = call._replace(initial_state=initial_state)[:9]
-    _into(*inputs, o, state, call.state_indices, call.has_initial_state, call.scale, call.options, call.max_seqlen)
+    _into(*inputs, o, state, *call.tensors[-len(NO_POOL) :], call.scale, call.options, call.max_seqlen)
     return o, state
 
 

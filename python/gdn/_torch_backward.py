@@ -18,7 +18,7 @@ from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
 from . import _library, _torch_backward_gpu, _torch_saved
-from ._arguments import TENSORS
+from ._arguments import NO_POOL, TENSORS
 from ._torch_checks import refuse_derivatives
 from ._torch_library import GRADIENTS, INPUTS
 
@@ -58,7 +58,7 @@ def _detach(arguments: Iterable[Any]) -> list[Any]:
 def _compute_on_cpu(*arguments: Any) -> tuple[torch.Tensor, ...]:
     *given, scale, options = _detach(arguments)
     gradients = _allocate(given[:_DIFFERENTIABLE], given[_INPUTS - 1] is not None)
-    _library.load().backward(*given, None, None, *gradients, scale, options, torch.get_num_threads(), 0)
+    _library.load().backward(*given, *NO_POOL, *gradients, scale, options, torch.get_num_threads(), 0)
     return _or_empty(gradients)
 
 

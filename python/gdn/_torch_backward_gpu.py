@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 
 from . import _library, _manifest
-from ._arguments import Call, output_shapes, torch_type
+from ._arguments import NO_POOL, Call, output_shapes, torch_type
 from ._manifest import GradientForm
 
 _LOG, _LINEAR, _RAW, _BOUNDED = map(_library.GATE_DOMAINS.__getitem__, ("log", "linear", "raw", "bounded"))
@@ -242,7 +242,7 @@ def without_data(call: Call) -> tuple[Tensor | None, ...]:
     final = None if shape is None else torch.empty(shape, device="meta")
     given += [v, final, call.scale, call.options]
     kernel = convert(*given)
-    return *kernel.given, kernel.d_o, kernel.d_final_state, None, None
+    return *kernel.given, kernel.d_o, kernel.d_final_state, *NO_POOL
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def _launch(call: KernelCall, rows: tuple[int, int], states: Tensor | None) -> t
     `states` of a forward that saved them v is what tokens wrote."""
     *given, ends = call.given
     found = [None if x is None else torch.empty_like(x, memory_format=torch.contiguous_format) for x in given]
-    arguments = (*given, ends, call.d_o, call.d_final_state, None, None, *found)
+    arguments = (*given, ends, call.d_o, call.d_final_state, *NO_POOL, *found)
     if states is None:
         _library.load().backward(*arguments, call.scale, call.options, 1, 0)
     else:

@@ -32,7 +32,8 @@ _has_gradients = torch.is_grad_enabled
 
 def is_plain(
     q: Any, k: Any, v: Any, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any, out: Any,
-    final_state: Any, state_indices: Any, has_initial_state: Any,
+    final_state: Any, state_indices: Any, has_initial_state: Any, step_states: Any, step_indices: Any, num_accepted: Any,
+    parents: Any,
 ) -> bool:  # fmt: skip
     """Whether nobody but the kernel has a say in a call: no autograd, autocast, compiler, mode or subclass. In others
     the operator asks them all, which takes longer on the host than the rest of a call. Tensor by tensor, because a
@@ -59,6 +60,10 @@ def is_plain(
         and type(final_state) in PLAIN
         and type(state_indices) in PLAIN
         and type(has_initial_state) in PLAIN
+        and type(step_states) in PLAIN
+        and type(step_indices) in PLAIN
+        and type(num_accepted) in PLAIN
+        and type(parents) in PLAIN
         and k is not None
         and v is not None
     ):
@@ -77,7 +82,7 @@ def is_plain(
         return False
     if not _has_gradients():
         return True
-    tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, out, final_state)
+    tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, out, final_state, step_states)
     return not any(tensor is not None and tensor.requires_grad for tensor in tensors)
 
 
@@ -109,7 +114,7 @@ def check_kinds(call: Sequence[Any]) -> None:
             raise TypeError(f"{name}: expected a tensor with one shape, got a nested one")
         elif value.is_quantized:
             raise TypeError(f"{name}: expected a tensor of floats, got a quantized one")
-        elif name in ("out", "final_state") and not torch.compiler.is_dynamo_compiling() and value.is_neg():
+        elif name in ("out", "final_state", "step_states") and not torch.compiler.is_dynamo_compiling() and value.is_neg():
             raise ValueError(f"{name}: expected a tensor whose memory has its elements, got one with a negative bit")
 
 
@@ -117,10 +122,14 @@ def check_kinds(call: Sequence[Any]) -> None:
 CHECKS_VALUES = os.environ.get("GDN_CHECK") == "1"
 
 
+#: The tensors that this is about.
+_CHECKED = ("q", "initial_state", "cu_seqlens", "state_indices")
+
+
 def check_values(tensors: Sequence[Any], options: int) -> None:
     """The CPU's checks of what lies on a GPU, of a call's tensors. A graph that is captured cannot wait; the library
     refuses other shapes and types."""
-    q, *_, initial_state, cu_seqlens, _, _, state_indices, _ = tensors
+    q, initial_state, cu_seqlens, state_indices = (tensors[TENSORS.index(name)] for name in _CHECKED)
 
     def is_known(integers: torch.Tensor | None) -> bool:
         if integers is None or integers.dim() != 1 or integers.dtype not in (torch.int32, torch.int64):

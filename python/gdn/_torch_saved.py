@@ -16,7 +16,7 @@ import torch
 
 from . import _library, _manifest, _torch_checks
 from . import _torch_backward_gpu as chain
-from ._arguments import default_scale
+from ._arguments import NO_POOL, default_scale
 from ._manifest import GradientForm
 
 Tensor = torch.Tensor
@@ -148,13 +148,13 @@ def compute_forward(*given: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     if (reason := _disagreement(*given[:9])) is not None:
         raise ValueError(f"gdn: {reason}")
     if _torch_checks.CHECKS_VALUES:
-        _torch_checks.check_values((*given[:9], *(None,) * 4), options)
+        _torch_checks.check_values((*given[:9], None, None, *NO_POOL), options)
     form = chain.form_of(q, v, g, beta, options)
     o, state, writes, states = made = _allocate(q, v, cu_seqlens, form, options, with_state)
     tokens = map(chain.packed, (q, k, v, g, beta))
     _library.load().forward_saving(
         *tokens, A_log, dt_bias, initial_state, chain.boundaries(q) if cu_seqlens is None else cu_seqlens,
-        chain.packed(o), state if with_state else None, None, None, chain.packed(writes), states, None,
+        chain.packed(o), state if with_state else None, *NO_POOL, chain.packed(writes), states, None,
         chain.kernel_options(form, options, g), 1, 0,
     )  # fmt: skip
     return made

@@ -150,6 +150,7 @@ static GdnRuntimeStatus allocate(void *user, int32_t device, uint64_t bytes,
 /// Runs a call whose arrays and options have been read.
 static void run(Problem &problem, const TVMFFIAny &scale, Caller caller = {}) {
   setScale(scale, problem);
+  cpu::settleSteps(problem);
   if (!problem.o.isPresent() && problem.kind != Kind::Backward)
     throw Error{"TypeError", "out: expected a tensor, got None"};
   if (problem.isOnCPU())
@@ -225,6 +226,7 @@ static void explainCall(Kind kind, const TVMFFIAny *args, TVMFFIAny *result) {
   readOptions(args + 1, problem);
   readDescriptions(args[0], problem);
   setScale(args[1], problem);
+  cpu::settleSteps(problem);
   check(problem);
   returnString(problem.isOnCPU() ? cpu::describe(problem)
                                  : hopper::describe(problem),

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <initializer_list>
 #include <span>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 using namespace gdn;
@@ -98,7 +100,9 @@ static void checkRule(const Problem &p, const Rule &rule) {
                             {'c', "HV * K", p.valueHeads() * p.keyChannels()},
                             {'N', "N", p.sequences()},
                             {'n', "N + 1", -1},
-                            {'P', "P", -1}};
+                            {'P', "P", -1},
+                            {'R', "R", -1},
+                            {'S', "steps", p.stepIndices.sizes[1]}};
   const Array &array = rule.array;
   const size_t rank = std::strlen(rule.dims);
   auto extentAt = [&](size_t i) {
@@ -194,7 +198,8 @@ static void checkTokens(const Problem &p) {
 static void checkRest(const Problem &p) {
   bool isWide = p.hasChannelGates();
   const char *biases = !isWide ? "h" : p.dtBias.rank == 2 ? "hK" : "c";
-  const char *allStates[2][2] = {{"NhKV", "NhVK"}, {"PhKV", "PhVK"}};
+  const char *allStates[3][2] = {
+      {"NhKV", "NhVK"}, {"PhKV", "PhVK"}, {"RhKV", "RhVK"}};
   const char *states = allStates[p.hasPool()][p.stateVFirst];
   checkRules(p, {{p.cuSeqlens, "n", integerTypes},
                  {p.gate, isWide ? "BThK" : "BTh", floatTypes},
@@ -206,6 +211,10 @@ static void checkRest(const Problem &p) {
          std::to_string(p.cuSeqlens.sizes[0]));
   checkRules(p, {{p.stateIndices, "N", integerTypes},
                  {p.hasInitialState, "N", flagTypes},
+                 {p.stepIndices, "NS", integerTypes, "S"},
+                 {p.numAccepted, "N", integerTypes},
+                 {p.parents, "NS", integerTypes},
+                 {p.stepStates, allStates[2][p.stateVFirst], floatTypes},
                  {p.initialState, states, floatTypes},
                  {p.finalState, states, floatTypes},
                  {p.o, "BThV", {&p.q.element, 1}, "", " of v"}});
@@ -234,10 +243,12 @@ void gdn::cpu::checkBoundaries(const Array &cu, int64_t tokens) {
 }
 
 void gdn::cpu::checkStateIndices(const Array &rows, int64_t first,
-                                 int64_t count, bool refusesOthers) {
+                                 int64_t count, bool refusesOthers,
+                                 const char *name) {
   std::vector<int64_t> named;
-  for (int64_t n = 0; n < rows.sizes[0]; ++n) {
-    int64_t row = rows.integerAt(n);
+  int64_t columns = rows.rank > 1 ? rows.sizes[1] : 1;
+  for (int64_t n = 0; n < rows.sizes[0] * columns; ++n) {
+    int64_t row = rows.integerAt(n / columns, n % columns);
     if (row >= first && row < count)
       named.push_back(row);
     if (refusesOthers && (row < -1 || row >= count))
@@ -249,7 +260,7 @@ void gdn::cpu::checkStateIndices(const Array &rows, int64_t first,
   auto twice = std::adjacent_find(named.begin(), named.end());
   if (twice == named.end())
     return;
-  fail("state_indices", "rows that differ", std::to_string(*twice) + " twice");
+  fail(name, "rows that differ", std::to_string(*twice) + " twice");
 }
 
 static void checkOptions(const Problem &p) {
@@ -281,12 +292,41 @@ static void checkOptions(const Problem &p) {
       fail(name, rule, got);
 }
 
+void gdn::cpu::settleSteps(Problem &p) {
+  if (p.stateIndices.rank == 2 && !p.stepIndices.isPresent()) {
+    p.stepIndices = p.stateIndices;
+    p.stateIndices.rank = 1;
+  }
+  if (!p.stepIndices.isPresent() || p.stepStates.isPresent())
+    return;
+  if (!p.finalState.isPresent() || !p.initialState.isSameView(p.finalState))
+    fail("final_state",
+         "initial_state, the pool, which keeps the states after tokens",
+         p.finalState.isPresent() ? "another tensor" : "None");
+  p.stepStates = std::exchange(p.finalState, {});
+}
+
 /// States in a pool are read and written in place.
 static void checkPool(const Problem &p) {
-  if (!p.hasPool() && p.hasInitialState.isPresent())
-    fail("has_initial_state", "None without state_indices", "a tensor");
+  for (auto [array, other, name] :
+       {std::tuple(&p.hasInitialState, &p.stateIndices, "state_indices"),
+        {&p.stepIndices, &p.stateIndices, "state_indices"},
+        {&p.stepStates, &p.stepIndices, "step_indices"},
+        {&p.numAccepted, &p.stepIndices, "step_indices"},
+        {&p.parents, &p.stepIndices, "step_indices"}})
+    if (array->isPresent() && !other->isPresent())
+      fail(p.nameOf(*array), std::string("None without ") + name, "a tensor");
   if (!p.hasPool())
     return;
+  if (p.stepIndices.isPresent() && !p.stepIndices.sizes[1])
+    fail("step_indices", "rows of at least one token", "none");
+  if (p.stepStates.isPresent() &&
+      p.stepStates.element != p.initialState.element)
+    fail("step_states", "a tensor of the type of initial_state",
+         typeName(p.stepStates), "TypeError");
+  if (p.stepIndices.isPresent() && p.stepIndices.data && p.isOnCPU())
+    checkStateIndices(p.stepIndices, p.firstState, p.stepStates.sizes[0], false,
+                      "step_indices");
   if (!p.initialState.isPresent())
     fail("initial_state", "a pool of states with state_indices", "None");
   if (p.finalState.isPresent() && !p.initialState.isSameView(p.finalState))

@@ -37,6 +37,9 @@ private:
   void runTokens(const Range &range, int64_t before, int64_t head,
                  const Matrix &from, const Matrix &to);
   Matrix scratchState(Floats &memory) const;
+  /// Rounds the state after a token as it is kept, and keeps it.
+  void keepState(const Matrix &state, int64_t sequence, int64_t step,
+                 int64_t head) const;
 
   const Problem &p;
   const KernelChoice &chosen;
@@ -116,6 +119,18 @@ void Worker::runTokens(const Range &range, int64_t before, int64_t head,
     copy(written, o);
 }
 
+void Worker::keepState(const Matrix &state, int64_t sequence, int64_t step,
+                       int64_t head) const {
+  auto *entries = reinterpret_cast<float *>(state.data);
+  uint16_t bits;
+  for (int64_t i = 0; p.stepStates.element != Element::F32 && i < D * D; ++i) {
+    storeFloat(&bits, p.stepStates.element, 0, entries[i]);
+    entries[i] = loadFloat(&bits, p.stepStates.element, 0);
+  }
+  if (int64_t row = stepRowOf(p, sequence, step); row >= 0)
+    copy(state, stateOf(p.stepStates, row, head));
+}
+
 void Worker::runItem(const Range &range, int64_t state, int64_t head) {
   loadGate(p, range, head, D, gate);
   loadBeta(p, range, head, beta);
@@ -125,16 +140,22 @@ void Worker::runItem(const Range &range, int64_t state, int64_t head) {
     from = load(from, states[0], D, D);
   // The kernel writes the caller's state where it may: float32 in rows, and
   // not the one that it reads.
-  bool writesTo = !chosen.padded && isDirect(to) && to.data != from.data;
+  bool keeps = p.stepIndices.isPresent(), inParts = chosen.padded || keeps;
+  bool writesTo = !inParts && isDirect(to) && to.data != from.data;
   Matrix spare[2] = {writesTo ? to : scratchState(states[1]),
-                     chosen.padded ? scratchState(states[2]) : Matrix()};
+                     inParts ? scratchState(states[2]) : Matrix()};
   Range part = range;
   int parity = 0;
   do {
-    if (chosen.padded)
-      part.end = std::min(part.begin + kSegmentTokens, range.end);
-    runTokens(part, part.begin - range.begin, head, from, spare[parity]);
+    int64_t step = part.begin - range.begin;
+    if (inParts)
+      part.end = std::min(part.begin + (keeps ? 1 : kSegmentTokens), range.end);
+    if (int64_t row = parentRowOf(p, range.sequence, step); row >= 0)
+      from = load(stateOf(p.stepStates, row, head), states[0], D, D);
+    runTokens(part, step, head, from, spare[parity]);
     from = spare[parity];
+    if (keeps && part.length())
+      keepState(from, range.sequence, step, head);
     parity = 1 - parity;
     part.begin = part.end;
   } while (part.begin < range.end);

@@ -117,8 +117,29 @@ int64_t gdn::cpu::stateRowOf(const Problem &p, int64_t sequence) {
   if (!p.hasPool())
     return sequence;
   int64_t row = p.stateIndices.integerAt(sequence);
+  if (p.numAccepted.isPresent()) {
+    int64_t accepted = p.numAccepted.integerAt(sequence);
+    row = p.stepIndices.integerAt(
+        sequence, std::clamp<int64_t>(accepted, 1, p.stepIndices.sizes[1]) - 1);
+  }
   int64_t first = static_cast<int64_t>(p.firstState);
   return row >= first && row < p.initialState.sizes[0] ? row : -1;
+}
+
+int64_t gdn::cpu::stepRowOf(const Problem &p, int64_t sequence, int64_t step) {
+  if (step < 0 || step >= p.stepIndices.sizes[1])
+    return -1;
+  int64_t row = p.stepIndices.integerAt(sequence, step);
+  int64_t first = static_cast<int64_t>(p.firstState);
+  return row >= first && row < p.stepStates.sizes[0] ? row : -1;
+}
+
+int64_t gdn::cpu::parentRowOf(const Problem &p, int64_t sequence,
+                              int64_t step) {
+  if (!p.parents.isPresent() || step >= p.stepIndices.sizes[1])
+    return -1;
+  int64_t parent = p.parents.integerAt(sequence, step);
+  return parent + 1 < step ? stepRowOf(p, sequence, parent) : -1;
 }
 
 Matrix gdn::cpu::stateBefore(const Problem &p, int64_t sequence, int64_t head,

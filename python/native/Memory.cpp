@@ -114,9 +114,10 @@ void gdn::cpu::checkOverlaps(const Problem &p) {
     extents[i] = extentOf(*arrays[i]);
   // A state may be updated in place: an item reads all of it first, and calls
   // whose segments begin in any order copy it.
-  if (p.initialState.isSameView(p.finalState))
-    extents[finalState] = {};
-  for (int output : {o, finalState}) {
+  for (int output : {finalState, stepStates})
+    if (p.initialState.isSameView(*arrays[output]))
+      extents[output] = {};
+  for (int output : {o, finalState, stepStates}) {
     Extent written = std::exchange(extents[output], {});
     for (int i = 0; i < kNumArrays; ++i)
       if (written.overlaps(extents[i]))
@@ -127,7 +128,7 @@ void gdn::cpu::checkOverlaps(const Problem &p) {
 }
 
 void gdn::cpu::checkOutputs(const Problem &p) {
-  for (const Array *output : {&p.o, &p.finalState})
+  for (const Array *output : {&p.o, &p.finalState, &p.stepStates})
     checkSpread(p.nameOf(*output), *output);
   checkOverlaps(p);
 }

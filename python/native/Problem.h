@@ -72,11 +72,11 @@ struct Array {
   char *at(int64_t index) const {
     return static_cast<char *>(data) + index * sizeOf(element);
   }
-  /// Element i of a list of integers.
-  int64_t integerAt(int64_t i) const {
-    return element == Element::I32
-               ? static_cast<const int32_t *>(data)[i * strides[0]]
-               : static_cast<const int64_t *>(data)[i * strides[0]];
+  /// Element i of a list of integers, or that of a table in column j.
+  int64_t integerAt(int64_t i, int64_t j = 0) const {
+    int64_t at = i * strides[0] + (j ? j * strides[1] : 0);
+    return element == Element::I32 ? static_cast<const int32_t *>(data)[at]
+                                   : static_cast<const int64_t *>(data)[at];
   }
   bool hasShapeOf(const Array &other) const {
     return rank == other.rank && sizes == other.sizes;
@@ -161,6 +161,11 @@ struct Arrays {
   /// [N], with `stateIndices`: a sequence with 0 begins with zeros, whatever
   /// its row holds.
   Array hasInitialState;
+  /// States after tokens, [R, ...]: of sequence n that after its token t is row
+  /// stepIndices[n, t], [N, steps]. It begins with the row of its step
+  /// numAccepted[n] - 1, [N], and with parents, [N, steps], tokens with the
+  /// states after others. Until settleSteps they may be those of the pool.
+  Array stepStates, stepIndices, numAccepted, parents;
   /// Outputs: as v, and as the state. In a backward they are the gradients of
   /// these, and inputs.
   Array o, finalState;
@@ -236,6 +241,10 @@ struct Error {
 [[noreturn]] void fail(const std::string &name, const std::string &rule,
                        const std::string &got, const char *kind = "ValueError");
 
+/// Says where a call keeps the states after tokens that has them in its pool,
+/// in place of a final state: rows [N, steps] may be those of the pool.
+void settleSteps(Problem &problem);
+
 /// Compares the arguments with the rules of the call. Overlaps are looked at
 /// where addresses are known, contents where these are the CPU's. Outputs may
 /// be absent.
@@ -257,7 +266,8 @@ void checkBoundaries(const Array &boundaries, int64_t tokens);
 /// on no two are equal. If others are refused, each is one of the pool, or -1,
 /// which engines write for none.
 void checkStateIndices(const Array &rows, int64_t first, int64_t count,
-                       bool refusesOthers = false);
+                       bool refusesOthers = false,
+                       const char *name = "state_indices");
 
 /// "cpu", "cuda:0".
 std::string nameOf(Device device);

@@ -19,7 +19,7 @@ KERNELS, WITH_NORMS, OF_A_MODEL, KERNELS_OF_SEGMENTS = 3, 7, 9, 11
 OF_CHANNELS, OF_CHANNELS_WITH_NORMS = 6, 8
 INPUTS = (
     "q", "k", "v", "g", "beta", "A_log", "dt_bias", "initial_state", "cu_seqlens", "d_o", "d_state", "state_indices",
-    "has_initial_state",
+    "has_initial_state", "step_states", "step_indices", "num_accepted", "parents",
 )
 GRADIENTS = ("dq", "dk", "dv", "dg", "dbeta", "dA_log", "ddt_bias", "dh0")
 

@@ -43,7 +43,7 @@ def backward(arguments, options=0):
 
 
 def forward(arguments, options=0):
-    names = (*INPUTS[:9], "o", "final", "state_indices", "has_initial_state", *SAVED)
+    names = (*INPUTS[:9], "o", "final", *INPUTS[11:], *SAVED)
     given = {**arguments, "o": arguments["d_o"], "final": arguments.get("d_state")}
     return launches(_library.load().forward_saving, names, given, options)
 

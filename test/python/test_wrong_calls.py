@@ -172,7 +172,10 @@ case(DeprecationWarning, "head_first has been removed", head_first=True)
 case(ValueError, "Cannot pass both", state_v_first=True, transpose_state_layout=True)
 case(TypeError, "use_qk_l2norm: expected an argument that the function has", use_qk_l2norm=True)
 
-ARRAYS = [*SHAPES, "cu_seqlens", "A_log", "dt_bias", "state_indices", "has_initial_state"]
+ARRAYS = [
+    *SHAPES, "cu_seqlens", "A_log", "dt_bias", "state_indices", "has_initial_state", "step_states", "step_indices", "num_accepted",
+    "parents",
+]  # fmt: skip
 
 
 def run(function, arguments):
@@ -317,7 +320,7 @@ def test_unknown_options(options):
 
     x = make_inputs()
     with pytest.raises(ValueError, match="options: expected a domain of g of 0 to 3, one of beta of 0 to 2 and no bits above"):
-        _arrays.forward(x.q, x.k, x.v, x.g, x.beta, *(None,) * 8, 1.0, options, False, 0)
+        _arrays.forward(x.q, x.k, x.v, x.g, x.beta, *(None,) * 12, 1.0, options, False, 0)
 
 
 def test_byte_order_and_bits():
