@@ -1,7 +1,7 @@
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""FlashInfer's calls: a prefill of packed tokens, linear gates, states [N, H, V, K], and outputs by the caller; a step of
-decoding from raw gates and logits, with states that are updated in place."""
+"""FlashInfer's calls: a prefill of packed tokens, linear gates, states [N, H, V, K], and outputs by the caller; steps of
+decoding and of verification from raw gates and logits, with states that are updated in place (_flashinfer_decode.py)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from typing import Any
 
 from . import _api
 from ._arguments import refuse, shape_of, torch_type
+from ._flashinfer_decode import gated_delta_rule_decode as gated_delta_rule_decode
+from ._flashinfer_decode import gated_delta_rule_decode_pretranspose as gated_delta_rule_decode_pretranspose
+from ._flashinfer_decode import gated_delta_rule_mtp as gated_delta_rule_mtp
 
 
 def _share_heads(tensor: Any, times: int) -> Any:
@@ -229,118 +232,3 @@ def chunk_gated_delta_rule(
         o, state = _run_beside(output_state, cu_seqlens, lambda states: run(final_state=states))
     o = o[0] if output is None else output
     return (o, state) if output_final_state else o
-
-
-def _decode(
-    q: Any, k: Any, v: Any, states: Any, rows: Any, A_log: Any, a: Any, dt_bias: Any, b: Any, scale: Any, output: Any,
-    use_qk_l2norm: bool, state_layout: str, updates: bool = True,
-) -> tuple[Any, Any]:  # fmt: skip
-    """Token by token from raw gates and logits; `states` are those of batch rows, or a pool with `rows`."""
-    o, _ = _api.fused_recurrent_gated_delta_rule(
-        q, k, v, a, beta=b, scale=scale, initial_state=states, final_state=states if updates else None, A_log=A_log,
-        dt_bias=dt_bias, use_gate_in_kernel=True, use_beta_sigmoid_in_kernel=True, out=output,
-        use_qk_l2norm_in_kernel=use_qk_l2norm, state_layout=state_layout, state_indices=rows,
-    )  # fmt: skip
-    return o if output is None else output, states
-
-
-def gated_delta_rule_decode(
-    q: Any,
-    k: Any,
-    v: Any,
-    state: Any,
-    A_log: Any,
-    a: Any,
-    dt_bias: Any,
-    b: Any,
-    scale: float | None = None,
-    output: Any = None,
-    use_qk_l2norm: bool = True,
-    backend: str = "auto",
-) -> tuple[Any, Any]:
-    """`flashinfer.gated_delta_rule_decode`, with its signature: tokens [B, T, ...], states [B, HV, K, V].
-
-    `gated_delta_rule_decode_pretranspose` explains the arguments.
-    """
-    return _decode(q, k, v, state, None, A_log, a, dt_bias, b, scale, output, use_qk_l2norm, "kv")
-
-
-def gated_delta_rule_decode_pretranspose(
-    q: Any,
-    k: Any,
-    v: Any,
-    state: Any,
-    A_log: Any,
-    a: Any,
-    dt_bias: Any,
-    b: Any,
-    scale: float | None = None,
-    output: Any = None,
-    use_qk_l2norm: bool = True,
-    initial_state: Any = None,
-    initial_state_indices: Any = None,
-    output_state_indices: Any = None,
-    intermediate_states_buffer: Any = None,
-    disable_state_update: bool = False,
-    backend: str = "auto",
-) -> tuple[Any, Any]:
-    """`flashinfer.gated_delta_rule_decode_pretranspose`, with its signature: states [B, HV, V, K], or a pool of them.
-
-    Tokens are one after the other; the state is rounded to its type behind the last one alone. Views of one convolution's
-    output are read where they lie.
-
-    Args:
-        q, k: [B, T, H, K]; float32, float16 or bfloat16.
-        v: [B, T, HV, V].
-        state: [B, HV, V, K], updated in place; None with `initial_state`.
-        A_log, dt_bias: parameters [HV] of the gate, -exp(A_log) softplus(a + dt_bias). On a GPU a dt_bias of 16 bits costs
-            a launch of its own.
-        a, b: raw gates, and logits of beta, [B, T, HV].
-        scale: factor of the read-out; None is K ** -0.5.
-        output: where to write o, in q's type.
-        use_qk_l2norm: q and k are divided by their norms first.
-        initial_state, initial_state_indices: a pool [P, HV, V, K], updated in place, and the row [B] of each sequence in
-            it. A negative row is none, also of a pool in bfloat16: no state is touched, and the outputs are zeros.
-        output_state_indices: refused unless it is `initial_state_indices`.
-        intermediate_states_buffer: refused.
-        disable_state_update: with T > 1, states stay as they are; refused on a GPU.
-        backend: a hint, which changes no result.
-
-    Returns:
-        (o, the states or the pool).
-
-    Raises:
-        TypeError, ValueError, NotImplementedError, RuntimeError: as `gdn.fused_recurrent_gated_delta_rule`.
-
-    Example:
-        >>> import gdn.flashinfer, numpy
-        >>> random = numpy.random.default_rng(0)
-        >>> q, k, v = (random.standard_normal((3, 1, heads, 64), "float32") for heads in (2, 2, 4))
-        >>> a, b = random.standard_normal((2, 3, 1, 4), "float32")
-        >>> o, pool = gdn.flashinfer.gated_delta_rule_decode_pretranspose(
-        ...     q, k, v, None, numpy.zeros(4, "float32"), a, numpy.zeros(4, "float32"), b,
-        ...     initial_state=numpy.zeros((9, 4, 64, 64), "float32"), initial_state_indices=numpy.array([7, -1, 2]))
-        >>> o.shape, bool(o[1].any())
-        ((3, 1, 4, 64), False)
-    """
-    tokens = shape_of("q", q)[1:2]
-    for name, given in (
-        ("intermediate_states_buffer", intermediate_states_buffer is not None),
-        ("disable_state_update", disable_state_update),
-    ):
-        if given and tokens == (1,):
-            raise ValueError(f"{name} is supported only for T > 1")
-    if (initial_state is None) != (initial_state_indices is None):
-        raise ValueError("initial_state and initial_state_indices must be provided together")
-    if initial_state is None and state is None:
-        raise ValueError("Either state or initial_state must be provided")
-    if output_state_indices is not None and output_state_indices is not initial_state_indices:
-        refuse("output_state_indices", "states go back to their rows; expected initial_state_indices or None")
-    if intermediate_states_buffer is not None:
-        refuse("intermediate_states_buffer", "states after each token are not there yet; expected None")
-    if disable_state_update and getattr(q, "is_cuda", False):
-        refuse("disable_state_update", "on a GPU states are always updated; expected False")
-    return _decode(
-        q, k, v, state if initial_state is None else initial_state, initial_state_indices, A_log, a, dt_bias, b, scale,
-        output, use_qk_l2norm, "vk", not disable_state_update,
-    )  # fmt: skip

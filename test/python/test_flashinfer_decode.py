@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from reference import gated_delta_rule, make_inputs, rms_error
 
-from gdn.flashinfer import gated_delta_rule_decode, gated_delta_rule_decode_pretranspose
+from gdn.flashinfer import gated_delta_rule_decode, gated_delta_rule_decode_pretranspose, gated_delta_rule_mtp
 
 B, HV, K, V = 3, 4, 64, 48
 ROWS = (4, -1, 2)
@@ -98,7 +98,6 @@ def test_torch():
     (ValueError, "disable_state_update is supported only for T > 1", 1, {"disable_state_update": True}),
     (ValueError, "must be provided together", 1, {"initial_state": np.zeros(0)}),
     (ValueError, "Either state or initial_state", 1, {"state": None}),
-    (NotImplementedError, "intermediate_states_buffer: states after each token", 2, {"intermediate_states_buffer": 0}),
     (NotImplementedError, "output_state_indices: states go back", 2, {"output_state_indices": np.zeros(B, int)}),
     (ValueError, r"initial_state: expected the shape \[N, HV, V, K\]", 1, {"state": np.zeros((B, HV, K, V), "float32")}),
 ])  # fmt: skip
@@ -123,3 +122,90 @@ def test_signatures():
         first + "initial_state = None, initial_state_indices = None, output_state_indices = None, "
         "intermediate_states_buffer = None, disable_state_update: 'bool' = False, " + last
     )
+    assert of(gated_delta_rule_mtp) == (
+        "(q, k, v, initial_state, initial_state_indices, A_log, a, dt_bias, b, scale: 'float | None' = None, output = None, "
+        "intermediate_states_buffer = None, ssm_state_indices = None, disable_state_update: 'bool | None' = None, "
+        "use_qk_l2norm: 'bool' = True, output_state_indices = None, cache_replayssm: 'bool' = False, replayssm_rawv = None, "
+        "replayssm_rawk = None, replayssm_g = None, replayssm_beta = None) -> 'tuple[Any, Any]'"
+    )
+
+
+def verified(inputs, words, pool, rows):
+    """Outputs of float64 and the states after each token, [B, T, HV, V, K]."""
+    T, kept = inputs[0].shape[1], []
+    first = pool[[max(row, 0) for row in rows]]
+    for t in range(T):
+        o, last = gated_delta_rule(*(x[:, : t + 1] for x in inputs), initial_state=first, v_first=True, **words)
+        kept.append(last)
+    o[[n for n, row in enumerate(rows) if row < 0]] = 0
+    return o, np.stack(kept, 1)
+
+
+@pytest.mark.parametrize("updates", [False, True])
+@pytest.mark.parametrize("form", ["buffer", "leading steps", "rows", "nowhere"])
+def test_verification(form, updates):
+    """What is kept of tokens, and what of the pool and of the buffer stays."""
+    tokens, gates, (inputs, words) = step(4)
+    pool = states(20, V, K)
+    before, rows = pool.copy(), np.array(ROWS)
+    o_wanted, after = verified(inputs, words, pool, ROWS)
+    longer = np.full((B + 1, 6, HV, V, K), 7, np.float32)
+    buffer = longer[:, :4] if form == "leading steps" else longer
+    slots = np.arange(6, 18, dtype=np.int32).reshape(B, 4)
+    given = {"buffer": {"intermediate_states_buffer": buffer}, "leading steps": {"intermediate_states_buffer": buffer}}
+    given |= {"rows": {"ssm_state_indices": slots}, "nowhere": {}}
+    if form == "rows" and not updates:
+        with pytest.raises(AssertionError, match="ssm_state_indices requires state writes"):
+            gated_delta_rule_mtp(*tokens, pool, rows, *gates, disable_state_update=True, **given[form])
+        return
+    o, result = gated_delta_rule_mtp(*tokens, pool, rows, *gates, disable_state_update=not updates, **given[form])
+    assert result is pool and rms_error(o, o_wanted) < 1e-5
+    live = [n for n, row in enumerate(ROWS) if row >= 0]
+    wanted = before.copy()
+    if form == "rows":
+        wanted[slots[live]] = after[live]
+    elif updates:
+        wanted[rows[live]] = after[live, -1]
+    assert rms_error(pool, wanted) < 1e-5
+    untouched = longer.copy()
+    if form in ("buffer", "leading steps"):
+        assert rms_error(longer[live, :4], after[live]) < 1e-5
+        untouched[live, :4] = 7
+    assert (untouched == 7).all()
+
+
+def test_verification_by_torch():
+    torch = pytest.importorskip("torch")
+    tokens, gates, (inputs, words) = step(3)
+    pool, buffer = states(9, V, K), np.zeros((B, 3, HV, V, K), np.float32)
+    o, _ = gated_delta_rule_mtp(
+        *tokens, pool, np.array(ROWS), *gates, intermediate_states_buffer=buffer, disable_state_update=True
+    )
+    given = [torch.from_numpy(x) for x in (*tokens, pool)], [torch.from_numpy(x) for x in gates]
+    kept = torch.zeros(B, 3, HV, V, K)
+    with pytest.deprecated_call(match="disable_state_update will be False"):
+        got, _ = gated_delta_rule_mtp(*given[0], torch.tensor(ROWS), *given[1], intermediate_states_buffer=kept)
+    np.testing.assert_array_equal(got.numpy(), o)
+    np.testing.assert_array_equal(kept.numpy(), buffer)
+    state, kept = pool[:B].copy(), np.zeros_like(buffer)
+    gated_delta_rule_decode_pretranspose(
+        *tokens, state, *gates, intermediate_states_buffer=kept, disable_state_update=True
+    )
+    np.testing.assert_array_equal(state, pool[:B])
+    assert kept.any(axis=(2, 3, 4)).all()
+
+
+@pytest.mark.parametrize("error,match,changes", [
+    (AssertionError, "must have logical shape", {"intermediate_states_buffer": np.zeros((B, 2, HV, V, K), "float32")}),
+    (AssertionError, "mutually exclusive", {
+        "intermediate_states_buffer": np.zeros((B, 3, HV, V, K), "float32"), "ssm_state_indices": np.zeros((B, 3), int)}),
+    (AssertionError, "ssm_state_indices must have shape", {"ssm_state_indices": np.zeros((B, 2), int)}),
+    (NotImplementedError, "output_state_indices: states go back", {"output_state_indices": np.zeros(B, int)}),
+    (NotImplementedError, "cache_replayssm: windows of raw inputs", {"cache_replayssm": True}),
+])  # fmt: skip
+def test_wrong_verifications(error, match, changes):
+    tokens, gates, _ = step(3)
+    arguments = dict(zip(("q", "k", "v", "A_log", "a", "dt_bias", "b"), (*tokens, *gates)))
+    pool = {"initial_state": states(9, V, K), "initial_state_indices": np.arange(B), "disable_state_update": False}
+    with pytest.raises(error, match=match):
+        gated_delta_rule_mtp(**arguments, **pool, **changes)

@@ -1,0 +1,293 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""FlashInfer's calls of decoding and of verification, for flashinfer.py."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import warnings
+from typing import Any
+
+from . import _api
+from ._arguments import refuse, shape_of
+
+
+def _decode(
+    q: Any, k: Any, v: Any, states: Any, rows: Any, A_log: Any, a: Any, dt_bias: Any, b: Any, scale: Any, output: Any,
+    use_qk_l2norm: bool, state_layout: str, steps: dict[str, Any] | None = None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Token by token from raw gates and logits; `states` are those of batch rows, or a pool with `rows`."""
+    if steps is None or "step_states" not in steps:
+        steps = {"final_state": states, **(steps or {})}
+    o, _ = _api.fused_recurrent_gated_delta_rule(
+        q, k, v, a, beta=b, scale=scale, initial_state=states, A_log=A_log, dt_bias=dt_bias, use_gate_in_kernel=True,
+        use_beta_sigmoid_in_kernel=True, out=output, use_qk_l2norm_in_kernel=use_qk_l2norm, state_layout=state_layout,
+        state_indices=rows, **steps,
+    )  # fmt: skip
+    return o if output is None else output, states
+
+
+def _must(holds: bool, message: str) -> None:
+    """FlashInfer's rules of these calls, which it asserts."""
+    if not holds:
+        raise AssertionError(message)
+
+
+def _numbers(like: Any, batch: int, steps: int, between: int) -> Any:
+    """The table [batch, steps] of n `between` + t, or of -1 for a negative `between`. Those of torch are kept, but for the
+    ones of a CUDA graph, whose contents are made when it is replayed."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(like, torch.Tensor):
+        return _make_numbers("cpu", batch, steps, between, False)
+    is_fresh = like.is_cuda and torch.cuda.is_current_stream_capturing()
+    make = _make_numbers.__wrapped__ if is_fresh else _make_numbers
+    return make(str(like.device), batch, steps, between, True)
+
+
+@functools.lru_cache(maxsize=64)
+def _make_numbers(device: str, batch: int, steps: int, between: int, of_torch: bool) -> Any:
+    if not of_torch:
+        import numpy
+
+        table = numpy.arange(batch, dtype=numpy.int32)[:, None] * between + numpy.arange(steps, dtype=numpy.int32)
+        return table if between >= 0 else numpy.full_like(table, -1)
+    import torch
+
+    first = torch.arange(batch, dtype=torch.int32, device=device)[:, None]
+    rows = first * between + torch.arange(steps, dtype=torch.int32, device=device)
+    return rows if between >= 0 else torch.full_like(rows, -1)
+
+
+def _states_of(buffer: Any) -> tuple[Any, int]:
+    """A buffer [B, S, HV, V, K] as states [R, HV, V, K], and how far apart those of two sequences are there."""
+    batch, steps, *state = buffer.shape
+    is_torch = not hasattr(buffer, "strides")
+    strides = buffer.stride() if is_torch else buffer.strides
+    _must(
+        batch < 2 or strides[0] % strides[1] == 0,
+        "intermediate_states_buffer batch stride must be a whole number of cache steps; "
+        f"got stride(0)={strides[0]} and step size={strides[1]}",
+    )
+    between = strides[0] // strides[1] if batch > 1 else steps
+    shape = ((batch - 1) * between + steps, *state)
+    if is_torch:
+        return buffer.as_strided(shape, strides[1:]), between
+    import numpy
+
+    return numpy.lib.stride_tricks.as_strided(buffer, shape, strides[1:]), between
+
+
+def _keep(q: Any, buffer: Any, updates: bool) -> dict[str, Any]:
+    """What a call says of the states after its tokens: in a buffer, or nowhere, or only the last one in the pool."""
+    batch, tokens = q.shape[:2]
+    if buffer is not None:
+        states, between = _states_of(buffer)
+        return {"step_states": states, "step_indices": _numbers(q, batch, tokens, between)}
+    return {} if updates else {"step_indices": _numbers(q, batch, 1, -1)}
+
+
+def _verify(
+    q: Any, k: Any, v: Any, states: Any, rows: Any, A_log: Any, a: Any, dt_bias: Any, b: Any, scale: Any, output: Any,
+    use_qk_l2norm: bool, buffer: Any, updates: bool, scatter: Any = None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Tokens one after the other, with the states after them where FlashInfer puts them."""
+    keeps = _keep(q, buffer, updates) if scatter is None else {"step_indices": scatter}
+    if rows is None and keeps:
+        rows = _numbers(q, q.shape[0], 1, 1)[:, 0]
+    arguments = (A_log, a, dt_bias, b, scale)
+    output, _ = _decode(q, k, v, states, rows, *arguments, output, use_qk_l2norm, "vk", keeps)
+    if buffer is not None and updates:
+        # The same tokens once more: what they do to the pool is the last of these states.
+        _decode(q, k, v, states, rows, *arguments, output, use_qk_l2norm, "vk")
+    return output, states
+
+
+def gated_delta_rule_decode(
+    q: Any,
+    k: Any,
+    v: Any,
+    state: Any,
+    A_log: Any,
+    a: Any,
+    dt_bias: Any,
+    b: Any,
+    scale: float | None = None,
+    output: Any = None,
+    use_qk_l2norm: bool = True,
+    backend: str = "auto",
+) -> tuple[Any, Any]:
+    """`flashinfer.gated_delta_rule_decode`, with its signature: tokens [B, T, ...], states [B, HV, K, V].
+
+    `gated_delta_rule_decode_pretranspose` explains the arguments.
+    """
+    return _decode(q, k, v, state, None, A_log, a, dt_bias, b, scale, output, use_qk_l2norm, "kv")
+
+
+def gated_delta_rule_decode_pretranspose(
+    q: Any,
+    k: Any,
+    v: Any,
+    state: Any,
+    A_log: Any,
+    a: Any,
+    dt_bias: Any,
+    b: Any,
+    scale: float | None = None,
+    output: Any = None,
+    use_qk_l2norm: bool = True,
+    initial_state: Any = None,
+    initial_state_indices: Any = None,
+    output_state_indices: Any = None,
+    intermediate_states_buffer: Any = None,
+    disable_state_update: bool = False,
+    backend: str = "auto",
+) -> tuple[Any, Any]:
+    """`flashinfer.gated_delta_rule_decode_pretranspose`, with its signature: states [B, HV, V, K], or a pool of them.
+
+    Tokens are one after the other; the state is rounded to its type behind the last one alone, unless those after tokens
+    are kept. Views of one convolution's output are read where they lie.
+
+    Args:
+        q, k: [B, T, H, K]; float32, float16 or bfloat16.
+        v: [B, T, HV, V].
+        state: [B, HV, V, K], updated in place; None with `initial_state`.
+        A_log, dt_bias: parameters [HV] of the gate, -exp(A_log) softplus(a + dt_bias). On a GPU a dt_bias of 16 bits costs
+            a launch of its own.
+        a, b: raw gates, and logits of beta, [B, T, HV].
+        scale: factor of the read-out; None is K ** -0.5.
+        output: where to write o, in q's type.
+        use_qk_l2norm: q and k are divided by their norms first.
+        initial_state, initial_state_indices: a pool [P, HV, V, K], updated in place, and the row [B] of each sequence in
+            it. A negative row is none, also of a pool in bfloat16: no state is touched, and the outputs are zeros.
+        output_state_indices: refused unless it is `initial_state_indices`.
+        intermediate_states_buffer: with T > 1, as of `gated_delta_rule_mtp`.
+        disable_state_update: with T > 1, states stay as they are.
+        backend: a hint, which changes no result.
+
+    Returns:
+        (o, the states or the pool).
+
+    Raises:
+        TypeError, ValueError, NotImplementedError, RuntimeError: as `gdn.fused_recurrent_gated_delta_rule`.
+
+    Example:
+        >>> import gdn.flashinfer, numpy
+        >>> random = numpy.random.default_rng(0)
+        >>> q, k, v = (random.standard_normal((3, 1, heads, 64), "float32") for heads in (2, 2, 4))
+        >>> a, b = random.standard_normal((2, 3, 1, 4), "float32")
+        >>> o, pool = gdn.flashinfer.gated_delta_rule_decode_pretranspose(
+        ...     q, k, v, None, numpy.zeros(4, "float32"), a, numpy.zeros(4, "float32"), b,
+        ...     initial_state=numpy.zeros((9, 4, 64, 64), "float32"), initial_state_indices=numpy.array([7, -1, 2]))
+        >>> o.shape, bool(o[1].any())
+        ((3, 1, 4, 64), False)
+    """
+    tokens = shape_of("q", q)[1:2]
+    for name, given in (
+        ("intermediate_states_buffer", intermediate_states_buffer is not None),
+        ("disable_state_update", disable_state_update),
+    ):
+        if given and tokens == (1,):
+            raise ValueError(f"{name} is supported only for T > 1")
+    if (initial_state is None) != (initial_state_indices is None):
+        raise ValueError("initial_state and initial_state_indices must be provided together")
+    if initial_state is None and state is None:
+        raise ValueError("Either state or initial_state must be provided")
+    if output_state_indices is not None and output_state_indices is not initial_state_indices:
+        refuse("output_state_indices", "states go back to their rows; expected initial_state_indices or None")
+    return _verify(
+        q, k, v, state if initial_state is None else initial_state, initial_state_indices, A_log, a, dt_bias, b, scale,
+        output, use_qk_l2norm, intermediate_states_buffer, not disable_state_update,
+    )  # fmt: skip
+
+
+def gated_delta_rule_mtp(
+    q: Any,
+    k: Any,
+    v: Any,
+    initial_state: Any,
+    initial_state_indices: Any,
+    A_log: Any,
+    a: Any,
+    dt_bias: Any,
+    b: Any,
+    scale: float | None = None,
+    output: Any = None,
+    intermediate_states_buffer: Any = None,
+    ssm_state_indices: Any = None,
+    disable_state_update: bool | None = None,
+    use_qk_l2norm: bool = True,
+    output_state_indices: Any = None,
+    cache_replayssm: bool = False,
+    replayssm_rawv: Any = None,
+    replayssm_rawk: Any = None,
+    replayssm_g: Any = None,
+    replayssm_beta: Any = None,
+) -> tuple[Any, Any]:
+    """`flashinfer.gated_delta_rule_mtp`, with the signature of FlashInfer 0.7: speculated tokens [B, T, ...] are verified.
+
+    Args:
+        q, k, v, A_log, a, dt_bias, b, scale, output, use_qk_l2norm: as `gated_delta_rule_decode_pretranspose`.
+        initial_state, initial_state_indices: a pool [P, HV, V, K] and the row [B] of each sequence. A negative row is none:
+            no state is touched, and the outputs are zeros. States may have any of the package's types.
+        intermediate_states_buffer: where to keep the states after tokens, [B, S, HV, V, K] with S >= T, or the leading steps
+            of a longer one.
+        ssm_state_indices: in place of it, the rows of the pool [B, T] that keep them. Those outside the pool keep nothing.
+        disable_state_update: whether the row of a sequence stays as it is; None is True, with FlashInfer's warning. With
+            a buffer, False costs a second launch.
+        output_state_indices: refused unless it is `initial_state_indices`.
+        cache_replayssm, replayssm_rawv, replayssm_rawk, replayssm_g, replayssm_beta: refused; of newer GPUs.
+
+    Returns:
+        (o, initial_state).
+
+    Raises:
+        AssertionError: by FlashInfer's own messages.
+        TypeError, ValueError, NotImplementedError, RuntimeError: as `gdn.fused_recurrent_gated_delta_rule`.
+
+    Example:
+        >>> import gdn.flashinfer, numpy
+        >>> random = numpy.random.default_rng(0)
+        >>> q, k, v = (random.standard_normal((2, 4, heads, 64), "float32") for heads in (2, 2, 4))
+        >>> a, b = random.standard_normal((2, 2, 4, 4), "float32")
+        >>> kept = numpy.zeros((2, 4, 4, 64, 64), "float32")
+        >>> o, pool = gdn.flashinfer.gated_delta_rule_mtp(
+        ...     q, k, v, numpy.zeros((9, 4, 64, 64), "float32"), numpy.array([7, 2]), numpy.zeros(4, "float32"), a,
+        ...     numpy.zeros(4, "float32"), b, intermediate_states_buffer=kept, disable_state_update=True)
+        >>> bool(pool.any()), bool(kept[:, 3].any())
+        (False, True)
+    """
+    if cache_replayssm or any(x is not None for x in (replayssm_rawv, replayssm_rawk, replayssm_g, replayssm_beta)):
+        refuse("cache_replayssm", "windows of raw inputs are not kept in this version; expected False")
+    if output_state_indices is not None and output_state_indices is not initial_state_indices:
+        refuse("output_state_indices", "states go back to their rows; expected initial_state_indices or None")
+    if disable_state_update is None:
+        if ssm_state_indices is None:
+            warnings.warn(
+                "gated_delta_rule_mtp(): disable_state_update will be False by default in FlashInfer 0.8.0; pass it",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+        disable_state_update = True
+    batch, tokens = shape_of("q", q)[:2]
+    if intermediate_states_buffer is not None:
+        shape = shape_of("intermediate_states_buffer", intermediate_states_buffer)
+        _must(
+            len(shape) == 5 and shape[0] >= batch and shape[1] >= tokens,
+            f"intermediate_states_buffer must have logical shape [>={batch}, >={tokens}, HV, V, K], got {tuple(shape)}",
+        )
+    if ssm_state_indices is not None:
+        for holds, message in (
+            (intermediate_states_buffer is None, "ssm_state_indices and intermediate_states_buffer are mutually exclusive"),
+            (not disable_state_update, "ssm_state_indices requires state writes; disable_state_update must be False"),
+            (tokens >= 2, f"ssm_state_indices requires T >= 2 (got T={tokens})"),
+            (
+                tuple(ssm_state_indices.shape) == (batch, tokens),
+                f"ssm_state_indices must have shape [B={batch}, T={tokens}], got {tuple(ssm_state_indices.shape)}",
+            ),
+        ):
+            _must(holds, message)
+    return _verify(
+        q, k, v, initial_state, initial_state_indices, A_log, a, dt_bias, b, scale, output, use_qk_l2norm,
+        intermediate_states_buffer, not disable_state_update, ssm_state_indices,
+    )  # fmt: skip
