@@ -12,7 +12,7 @@ that the metadata name: nothing is gathered, scattered, split or concatenated.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 #: The versions whose layer this is, by what they begin with.
 TESTED = ("0.33.",)
@@ -20,6 +20,22 @@ TESTED = ("0.33.",)
 _LAYER = "QwenGatedDeltaNetAttention"
 #: Row 0 of vLLM's pools is nobody's, and padded rows of a batch name it or -1.
 _FIRST_STATE = 1
+
+
+#: What the kind of step is called that only verifies speculated tokens.
+_VERIFYING = "speculated tokens"
+
+
+class Part(NamedTuple):
+    """Tokens of a step before or behind the convolution, and where their outputs go: to `out`, and from there to rows
+    `where` of the layer's, if these are not it."""
+
+    is_spec: bool
+    x: Any
+    b: Any
+    a: Any
+    out: Any
+    where: Any
 
 
 def _log() -> Any:
@@ -72,43 +88,74 @@ def make_layer(engine: Any) -> type:
             if step is None or not self._serves(step, mixed_qkv, b, a, core_attn_out):
                 super()._forward_core(mixed_qkv, b, a, core_attn_out)
                 return
-            count = step.num_actual_tokens
-            mixed_qkv = self._convolve(mixed_qkv[:count], step)
-            for name, call in self._calls(step, mixed_qkv, b, a, core_attn_out):
-                getattr(gdn, name)(**call)
+            for part in self._parts(step, mixed_qkv, b, a, core_attn_out):
+                for name, call in self._calls(step, part._replace(x=self._convolve(part, step))):
+                    getattr(gdn, name)(**call)
+                if part.where is not None:
+                    core_attn_out.index_copy_(0, part.where, part.out)
 
-        def _convolve(self, mixed_qkv: Any, step: Any) -> Any:
-            """vLLM's convolution of all tokens, and its states."""
+        def _can_use_fused_gdn_mtp_decode(self, attn_metadata: Any) -> bool:
+            """Whether vLLM's kernel verifies speculated tokens: not where gdn does, or may do."""
+            is_gdns = self.kv_cache[1].element_size() == 4 and self.runs_gdn.get(_VERIFYING, True)
+            return not is_gdns and super()._can_use_fused_gdn_mtp_decode(attn_metadata)
+
+        def _parts(self, step: Any, *tensors: Any) -> Any:
+            """The parts of a step: speculated tokens and others. Beside each other they are taken apart."""
+            x, b, a, out = (tensor[: step.num_actual_tokens] for tensor in tensors)
+            if step.spec_sequence_masks is None or not step.num_prefills:
+                yield Part(step.spec_sequence_masks is not None, x, b, a, out, None)
+                return
+            for is_spec, where in ((True, step.spec_token_indx), (False, step.non_spec_token_indx)):
+                taken = [tensor.index_select(0, where) for tensor in (x, b, a)]
+                yield Part(is_spec, *taken, out.new_empty(len(where), *out.shape[1:]), where)
+
+        def _convolve(self, part: Part, step: Any) -> Any:
+            """vLLM's convolution of a part's tokens, and its states."""
             states, rows = self.kv_cache[0], step.non_spec_state_indices_tensor
             if not engine.is_conv_state_dim_first():
                 states = states.transpose(-1, -2)
             weight, bias = self.conv1d.weight.flatten(1), self.conv1d.bias
+            if part.is_spec:
+                slots = step.spec_state_indices_tensor
+                return engine.causal_conv1d_update(
+                    part.x, states, weight, bias, self.activation, conv_state_indices=slots[: step.num_spec_decodes, 0],
+                    num_accepted_tokens=step.num_accepted_tokens, query_start_loc=step.spec_query_start_loc,
+                    max_query_len=slots.shape[-1], validate_data=False,
+                )  # fmt: skip
             if step.num_prefills == 0:
                 return engine.causal_conv1d_update(
-                    mixed_qkv, states, weight, bias, self.activation, conv_state_indices=rows[: len(mixed_qkv)],
+                    part.x, states, weight, bias, self.activation, conv_state_indices=rows[: len(part.x)],
                     validate_data=False,
                 )  # fmt: skip
             return engine.causal_conv1d_fn(
-                mixed_qkv.transpose(0, 1), weight, bias, activation=self.activation, conv_states=states,
+                part.x.transpose(0, 1), weight, bias, activation=self.activation, conv_states=states,
                 has_initial_state=step.has_initial_state, cache_indices=rows,
                 query_start_loc=step.non_spec_query_start_loc, metadata=step,
             ).transpose(0, 1)  # fmt: skip
 
-        def _calls(self, step: Any, mixed_qkv: Any, b: Any, a: Any, out: Any) -> Any:
-            """The calls of a step by function: tokens of decoding come first, one a sequence, then prefills."""
-            count, rows = step.num_actual_tokens, step.non_spec_state_indices_tensor
+        def _calls(self, step: Any, part: Part) -> Any:
+            """The calls of a part by function: tokens of decoding come first, one a sequence, then prefills."""
+            count, rows = len(part.x), step.non_spec_state_indices_tensor
             # Without prefills a batch may be padded: its last rows are nobody's.
             decodes = step.num_decode_tokens if step.num_prefills else count
             heads = [n // self.tp_size for n in (self.num_k_heads, self.num_k_heads, self.num_v_heads)]
             widths = [n * d for n, d in zip(heads, (self.head_k_dim, self.head_k_dim, self.head_v_dim))]
-            parts = [part.unflatten(-1, (n, -1)) for part, n in zip(mixed_qkv[:count].split(widths, -1), heads)]
-            tokens = dict(zip(("q", "k", "v", "g", "beta", "out"), (*parts, a, b, out)))
+            parts = [piece.unflatten(-1, (n, -1)) for piece, n in zip(part.x.split(widths, -1), heads)]
+            tokens = dict(zip(("q", "k", "v", "g", "beta", "out"), (*parts, part.a, part.b, part.out)))
             pool = self.kv_cache[1]
             words = {
                 "initial_state": pool, "final_state": pool, "first_state": _FIRST_STATE, "state_layout": "vk",
                 "A_log": self.A_log, "dt_bias": self._bias(), "use_gate_in_kernel": True,
                 "use_beta_sigmoid_in_kernel": True, "use_qk_l2norm_in_kernel": True,
             }  # fmt: skip
+            if part.is_spec:
+                n = step.num_spec_decodes
+                yield "fused_recurrent_gated_delta_rule", {
+                    **{name: x.unsqueeze(0) for name, x in tokens.items()}, **words,
+                    "cu_seqlens": step.spec_query_start_loc[: n + 1], "state_indices": step.spec_state_indices_tensor[:n],
+                    "num_accepted_tokens": step.num_accepted_tokens[:n],
+                }  # fmt: skip
+                return
             if decodes:
                 given = {name: x[:decodes].unsqueeze(1) for name, x in tokens.items()}
                 yield "fused_recurrent_gated_delta_rule", {**given, **words, "state_indices": rows[:decodes]}
@@ -131,26 +178,23 @@ def make_layer(engine: Any) -> type:
 
         def _serves(self, step: Any, mixed_qkv: Any, b: Any, a: Any, out: Any) -> bool:
             """Whether gdn runs a step. It is asked once for each kind, by all that a call itself checks."""
-            kind = ""
-            if step.spec_sequence_masks is not None:
-                kind = "speculated tokens"
-            elif getattr(step, "flashinfer_checkpoint_plan", None) is not None:
-                kind = "states inside a prefill"
-            if kind:
-                return self._decide(kind, "gdn has no kernels for them")
+            is_spec = step.spec_sequence_masks is not None
+            if getattr(step, "flashinfer_checkpoint_plan", None) is not None:
+                return self._decide("states inside a prefill", "gdn has no kernels for them")
             if mixed_qkv.is_cuda and not step.num_prefills and self.kv_cache[1].element_size() == 2:
                 return self._decide("decoding with states of 16 bits", "its kernels are faster with them")
-            kind = "prefill" if step.num_prefills else "decoding"
-            if kind == "prefill" and step.num_decodes:
-                kind = "prefill and decoding"
+            kind = _VERIFYING if is_spec else "decoding"
+            if step.num_prefills:
+                kind = f"prefill and {kind}" if is_spec or step.num_decodes else "prefill"
             if kind in self.runs_gdn:
                 return self.runs_gdn[kind]
             if mixed_qkv.is_cuda and torch.cuda.is_current_stream_capturing():
                 return False
             try:
-                for name, call in self._calls(step, mixed_qkv, b, a, out):
-                    if not (answer := gdn.supported(**call, function=name)):
-                        return self._decide(kind, answer.reasons[0])
+                for part in self._parts(step, mixed_qkv, b, a, out):
+                    for name, call in self._calls(step, part):
+                        if not (answer := gdn.supported(**call, function=name)):
+                            return self._decide(kind, answer.reasons[0])
             except Exception as error:
                 return self._decide(kind, f"{type(error).__name__}: {error}")
             return self._decide(kind)

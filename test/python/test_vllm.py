@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The plug-in of vLLM: steps of prefill and decoding over one pool against float64, and when vLLM's own layer runs.
 
-A small class stands for vLLM's layer: the same attributes, the convolution in torch. Where vLLM can be imported, from the
-Python files of its wheel too, its own class, module and metadata take its place in the tests of steps.
+A small class stands for vLLM's layer (vllm_stand_in.py). Where vLLM can be imported, from the Python files of its wheel too,
+its own class, module and metadata take its place in the tests of steps.
 """
 
 import importlib.metadata
@@ -15,94 +15,15 @@ import types
 
 import numpy as np
 import pytest
-from reference import gated_delta_rule, rms_error
+from reference import rms_error
 
 torch = pytest.importorskip("torch")
 
+from vllm_stand_in import (  # noqa: E402
+    CHANNELS, HEADS, PREFIX, SPECULATED, Request, StandIn, Step, engine_of, run, verify,
+)  # fmt: skip
+
 import gdn.vllm  # noqa: E402
-
-HEADS, WIDTH, CHANNELS, BLOCKS, KEY_HEADS = 4, 4, 32, 9, 2
-PREFIX = "model.layers.0.linear_attn"
-
-
-class Step(types.SimpleNamespace):
-    """GDNAttentionMetadata of sequences of `tokens` in blocks, of which the first ones decode."""
-
-    def __init__(self, tokens, blocks, has, decodes=0):
-        ends = np.cumsum([0, *tokens])
-        integers = lambda values: torch.tensor(list(values), dtype=torch.int32)  # noqa: E731
-        prefills = len(tokens) - decodes
-        super().__init__(
-            num_actual_tokens=int(ends[-1]), num_prefills=prefills, num_prefill_tokens=int(ends[-1]) - decodes,
-            num_decodes=decodes, num_decode_tokens=decodes, spec_sequence_masks=None, flashinfer_checkpoint_plan=None,
-            has_initial_state=torch.tensor(has) if prefills else None, non_spec_query_start_loc=integers(ends),
-            non_spec_state_indices_tensor=integers(blocks), prefill_query_start_loc=integers(ends[decodes:] - decodes),
-            prefill_state_indices=integers(blocks[decodes:]), prefill_has_initial_state=torch.tensor(has[decodes:]),
-        )  # fmt: skip
-
-
-def convolve(x, states, weight, bias, rows, ends, has):
-    """The causal convolution of packed tokens [T, C] with a SiLU; `states` [blocks, C, width - 1] are updated."""
-    out = torch.empty_like(x)
-    for n, row in enumerate(rows):
-        tokens = x[ends[n] : ends[n + 1]].T
-        before = states[row] if has[n] else torch.zeros_like(states[row])
-        whole = torch.cat([before, tokens], 1)
-        y = torch.nn.functional.conv1d(whole[None], weight[:, None], bias, groups=len(weight))[0]
-        out[ends[n] : ends[n + 1]] = torch.nn.functional.silu(y).T
-        if row > 0:
-            states[row] = whole[:, -states.shape[-1] :]
-    return out
-
-
-def engine_of(layer):
-    """vLLM's module around a layer's class, as far as the plug-in looks at it."""
-
-    def causal_conv1d_fn(
-        x, weight, bias, activation, conv_states, has_initial_state, cache_indices, query_start_loc, metadata
-    ):
-        ends = query_start_loc.tolist()
-        return convolve(x.T, conv_states, weight, bias, cache_indices.tolist(), ends, has_initial_state.tolist()).T
-
-    def causal_conv1d_update(x, conv_state, weight, bias, activation, conv_state_indices, validate_data):
-        rows = conv_state_indices.tolist()
-        return convolve(x, conv_state, weight, bias, rows, range(len(rows) + 1), [True] * len(rows))
-
-    engine = types.SimpleNamespace(steps=None, is_conv_state_dim_first=lambda: False)
-    engine.get_forward_context = lambda: types.SimpleNamespace(attn_metadata=engine.steps)
-    engine.causal_conv1d_fn, engine.causal_conv1d_update = causal_conv1d_fn, causal_conv1d_update
-    engine.metadata_of = lambda step: step
-    engine.QwenGatedDeltaNetAttention = layer
-    return engine
-
-
-class StandIn(torch.nn.Module):
-    """vLLM's layer on one rank of `tp_size`."""
-
-    def __init__(self, tp_size=1, value_heads=HEADS, dtype=torch.float32, pool=torch.float32):
-        super().__init__()
-        random = torch.Generator().manual_seed(3)
-
-        def normal(*shape):
-            return torch.randn(*shape, generator=random)
-
-        self.prefix, self.tp_size, self.activation = PREFIX, tp_size, "silu"
-        self.num_k_heads, self.num_v_heads = KEY_HEADS * tp_size, value_heads * tp_size
-        self.head_k_dim = self.head_v_dim = CHANNELS
-        width = CHANNELS * (2 * KEY_HEADS + value_heads)
-        self.conv1d = torch.nn.Conv1d(width, width, WIDTH, groups=width, bias=False, dtype=dtype)
-        self.conv1d.weight.data = (normal(width, 1, WIDTH) / 2).to(dtype)
-        self.A_log = torch.nn.Parameter(normal(value_heads))
-        self.dt_bias = torch.nn.Parameter(normal(value_heads).to(dtype))
-        # Pages are longer than states. A block that was another request's is not cleared.
-        size = value_heads * CHANNELS**2
-        pages = torch.full((BLOCKS, size + 40), torch.nan, dtype=pool)
-        states = pages[:, :size].unflatten(1, (value_heads, CHANNELS, CHANNELS))
-        self.kv_cache = (torch.full((BLOCKS, WIDTH - 1, width), torch.nan, dtype=dtype), states)
-        self.ran = 0
-
-    def _forward_core(self, mixed_qkv, b, a, core_attn_out):
-        self.ran += 1
 
 
 @pytest.fixture(params=["stand-in", "vLLM"])
@@ -118,7 +39,7 @@ def made(request, monkeypatch):
             assert callable(getattr(module, name))
             monkeypatch.setattr(module, name, getattr(engine, name))
         engine.metadata_of = lambda step: module.GDNAttentionMetadata(
-            **vars(step), num_spec_decodes=0, num_spec_decode_tokens=0
+            **{"num_spec_decodes": 0, "num_spec_decode_tokens": 0, **vars(step)}
         )
         kind = gdn.vllm.make_layer(module)
         # As vLLM's own tests do: a layer without its projections, which a model's configuration would have to make.
@@ -127,55 +48,6 @@ def made(request, monkeypatch):
         return engine, layer
 
     return make
-
-
-class Request:
-    """Tokens of one sequence, whose states and outputs float64 has."""
-
-    def __init__(self, layer, block, seed):
-        self.layer, self.block, self.done = layer, block, 0
-        self.random = np.random.default_rng(seed)
-        self.inputs, self.state = None, None
-
-    def draw(self, tokens):
-        width, heads = self.layer.conv1d.weight.shape[0], self.layer.A_log.shape[0]
-        x = self.random.standard_normal((tokens, width + 2 * heads)).astype(np.float32)
-        return torch.from_numpy(x).to(self.layer.conv1d.weight.dtype).split([width, heads, heads], 1)
-
-    def expected(self, x, b, a):
-        """The outputs of these tokens."""
-        layer = self.layer
-        self.inputs = x if self.inputs is None else torch.cat([self.inputs, x])
-        ends = [0, len(self.inputs)]
-        blank = torch.zeros(1, x.shape[1], WIDTH - 1)
-        y = convolve(self.inputs.float(), blank, layer.conv1d.weight.detach().flatten(1).float(), None, [0], ends, [False])
-        y = y[-len(x) :].to(x.dtype).double()
-        keys = KEY_HEADS * CHANNELS
-        parts = y.split([keys, keys, y.shape[1] - 2 * keys], 1)
-        heads = [part.unflatten(1, (-1, CHANNELS))[None] for part in parts]
-        o, self.state = gated_delta_rule(
-            *heads, a.double()[None], b.double()[None], initial_state=self.state, l2norm=True, gate_domain="raw",
-            A_log=layer.A_log.detach().double(), dt_bias=layer.dt_bias.detach().double(), beta_domain="logit", v_first=True,
-        )  # fmt: skip
-        return o[0]
-
-
-def run(engine, layer, requests, tokens, decodes=0, padding=0):
-    """A step of these requests; outputs and those of float64."""
-    parts = [request.draw(n) for request, n in zip(requests, tokens)]
-    wanted = [request.expected(*part) for request, part in zip(requests, parts)]
-    mixed, b, a = (torch.cat(group) for group in zip(*parts))
-    mixed, b, a = (torch.cat([x, x.new_zeros(padding, x.shape[1])]) for x in (mixed, b, a))
-    blocks = [request.block for request in requests] + [0] * padding
-    has = [request.inputs.shape[0] > n for request, n in zip(requests, tokens)]
-    step = Step([*tokens, *[1] * padding], blocks, has, decodes + padding)
-    engine.steps = {PREFIX: engine.metadata_of(step)}
-    out = torch.full((len(mixed) + 3, layer.A_log.shape[0], CHANNELS), 7.0, dtype=mixed.dtype)
-    rows = torch.zeros(3, mixed.shape[1], dtype=mixed.dtype)
-    with torch.inference_mode():
-        layer._forward_core(torch.cat([mixed, rows]), *(torch.cat([x, x.new_zeros(3, x.shape[1])]) for x in (b, a)), out)
-    assert (out[len(mixed) :] == 7).all() and not out[len(mixed) - padding : len(mixed)].any()
-    return out[: len(mixed) - padding].float(), np.concatenate(wanted)
 
 
 FORMS = {
@@ -202,6 +74,56 @@ def test_steps(form, made):
     assert states[[0, 1, 2, 4, 6, 7]].isnan().all() and not layer.ran
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_speculated_tokens(form, made):
+    """Prefills, verification with all numbers of accepted tokens, beside prefills, and one token at a time again."""
+    words = FORMS[form]
+    tolerance = 1e-5 if "dtype" not in words else 3e-2 if "pool" in words else 2e-2
+    engine, layer = made(**words, blocks=14)
+    requests = [Request(layer, block, block) for block in (1, 5, 9)]
+    for request in requests:
+        request.slots = list(range(request.block, request.block + SPECULATED + 1))
+    late = Request(layer, 13, 30)
+    got = [run(engine, layer, requests, [9, 30, 2])]
+    accepted, random = [1, 1, 1], np.random.default_rng(0)
+    for turn in range(6):
+        prefills = [(late, 5)] if turn in (2, 4) else []
+        o, wanted, parts = verify(engine, layer, requests, accepted, prefills, padding=0 if prefills else 2)
+        got.append((o, wanted))
+        accepted = [int(random.integers(1, len(part[0]) + 1)) for part in parts]
+        for request, part, count in zip(requests, parts, accepted):
+            request.accept(part, count)
+        requests = requests[1:] + requests[:1]
+        accepted = accepted[1:] + accepted[:1]
+    got.append(run(engine, layer, [late], [1], decodes=1))
+    for o, wanted in got:
+        assert rms_error(o, wanted) < tolerance
+    pool = layer.kv_cache[1].float()
+    for request, count in zip(requests, accepted):
+        assert rms_error(pool[request.slots[count - 1]], request.state[0]) < tolerance
+    assert pool[0].isnan().all() and not layer.ran
+
+
+def test_who_verifies(made):
+    """vLLM's own kernel has states of 16 bits, and what gdn leaves to it."""
+    for pool, decided, is_vllms in ((torch.float32, None, False), (torch.float32, False, True), (torch.bfloat16, None, True)):
+        _, layer = made(dtype=torch.bfloat16, pool=pool)
+        if decided is not None:
+            layer.runs_gdn["speculated tokens"] = decided
+        layer.gdn_decode_kernel = None
+        parent = type(layer).__mro__[1]
+        asked = []
+        had = vars(parent).get("_can_use_fused_gdn_mtp_decode")
+        parent._can_use_fused_gdn_mtp_decode = lambda self, metadata: asked.append(metadata) or True
+        try:
+            assert layer._can_use_fused_gdn_mtp_decode("metadata") == is_vllms == bool(asked)
+        finally:
+            if had is None:
+                del parent._can_use_fused_gdn_mtp_decode
+            else:
+                parent._can_use_fused_gdn_mtp_decode = had
+
+
 def test_a_bias_that_changes(made):
     engine, layer = made(dtype=torch.bfloat16)
     request = Request(layer, 2, 0)
@@ -213,7 +135,7 @@ def test_a_bias_that_changes(made):
 
 
 @pytest.mark.parametrize("what,reason", [
-    ({"spec_sequence_masks": torch.ones(1, dtype=torch.bool)}, "speculated tokens as before"),
+    ({"spec_sequence_masks": torch.ones(1, dtype=torch.bool)}, "prefill and speculated tokens as before: AttributeError"),
     ({"flashinfer_checkpoint_plan": object()}, "states inside a prefill as before"),
     ({"prefill_query_start_loc": torch.zeros(4)}, "prefill as before: cu_seqlens: expected a tensor of int32"),
     ({"num_actual_tokens": "no number"}, "prefill as before: TypeError"),

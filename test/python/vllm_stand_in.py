@@ -1,0 +1,210 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What stands for vLLM's layer and its metadata in test_vllm.py: the same attributes, the convolution in torch; and requests
+whose outputs float64 has."""
+
+import types
+
+import numpy as np
+import torch
+from reference import gated_delta_rule
+
+HEADS, WIDTH, CHANNELS, BLOCKS, KEY_HEADS = 4, 4, 32, 9, 2
+#: Speculated tokens of a sequence, one of which it has verified.
+SPECULATED = 3
+PREFIX = "model.layers.0.linear_attn"
+
+
+class Step(types.SimpleNamespace):
+    """GDNAttentionMetadata of sequences of `tokens` in blocks, of which the first ones decode."""
+
+    def __init__(self, tokens, blocks, has, decodes=0):
+        ends = np.cumsum([0, *tokens])
+        integers = lambda values: torch.tensor(list(values), dtype=torch.int32)  # noqa: E731
+        prefills = len(tokens) - decodes
+        super().__init__(
+            num_actual_tokens=int(ends[-1]), num_prefills=prefills, num_prefill_tokens=int(ends[-1]) - decodes,
+            num_decodes=decodes, num_decode_tokens=decodes, spec_sequence_masks=None, flashinfer_checkpoint_plan=None,
+            has_initial_state=torch.tensor(has) if prefills else None, non_spec_query_start_loc=integers(ends),
+            non_spec_state_indices_tensor=integers(blocks), prefill_query_start_loc=integers(ends[decodes:] - decodes),
+            prefill_state_indices=integers(blocks[decodes:]), prefill_has_initial_state=torch.tensor(has[decodes:]),
+        )  # fmt: skip
+
+
+class Speculation(Step):
+    """The metadata of sequences of tokens that are verified, by their rows of blocks and the numbers of accepted ones, and of
+    prefills, whose tokens lie between those."""
+
+    def __init__(self, tokens, slots, accepted, prefills=(), blocks=(), has=(), padding=0):
+        super().__init__(list(prefills), list(blocks), list(has))
+        integers = lambda values: torch.tensor(list(values), dtype=torch.int32)  # noqa: E731
+        count = int(sum(tokens)) + int(sum(prefills))
+        # vLLM's own order is by request; here tokens of both kinds take turns.
+        order = np.random.default_rng(len(tokens)).permutation(count) if prefills else np.arange(count)
+        where = [np.sort(part).tolist() for part in np.split(order, [sum(tokens)])]
+        ends = np.cumsum([0, *tokens])
+        vars(self).update(
+            num_actual_tokens=count + padding, num_prefills=len(prefills), num_prefill_tokens=int(sum(prefills)),
+            num_spec_decodes=len(tokens), num_spec_decode_tokens=int(ends[-1]),
+            spec_sequence_masks=torch.tensor([True] * len(tokens) + [False] * len(prefills)),
+            spec_state_indices_tensor=integers(np.ravel(slots)).reshape(len(tokens), -1),
+            num_accepted_tokens=integers(accepted), spec_query_start_loc=integers(ends),
+            spec_token_indx=torch.tensor(where[0], dtype=torch.int64),
+            non_spec_token_indx=torch.tensor(where[1], dtype=torch.int64),
+        )  # fmt: skip
+
+
+def convolve(x, states, weight, bias, rows, ends, has, accepted=None):
+    """The causal convolution of packed tokens [T, C] with a SiLU; `states` [blocks, C, width - 1 + speculated ones] are
+    updated: they have what is before a token that is not sure to be accepted, too."""
+    out, window = torch.empty_like(x), weight.shape[1] - 1
+    for n, row in enumerate(rows):
+        tokens = x[ends[n] : ends[n + 1]].T
+        first = 0 if accepted is None else accepted[n] - 1
+        before = states[row][:, first : first + window] if has[n] else torch.zeros_like(states[row][:, :window])
+        whole = torch.cat([before, tokens], 1)
+        y = torch.nn.functional.conv1d(whole[None], weight[:, None], bias, groups=len(weight))[0]
+        out[ends[n] : ends[n + 1]] = torch.nn.functional.silu(y).T
+        if row > 0:
+            after = whole[:, -window:] if accepted is None else whole[:, 1:]
+            states[row][:, : after.shape[1]] = after
+    return out
+
+
+def engine_of(layer):
+    """vLLM's module around a layer's class, as far as the plug-in looks at it."""
+
+    def causal_conv1d_fn(
+        x, weight, bias, activation, conv_states, has_initial_state, cache_indices, query_start_loc, metadata
+    ):
+        ends = query_start_loc.tolist()
+        return convolve(x.T, conv_states, weight, bias, cache_indices.tolist(), ends, has_initial_state.tolist()).T
+
+    def causal_conv1d_update(
+        x, conv_state, weight, bias, activation, conv_state_indices, validate_data, num_accepted_tokens=None,
+        query_start_loc=None, max_query_len=None,
+    ):  # fmt: skip
+        rows = conv_state_indices.tolist()
+        has = [True] * len(rows)
+        if num_accepted_tokens is None:
+            return convolve(x, conv_state, weight, bias, rows, range(len(rows) + 1), has)
+        assert max_query_len == SPECULATED + 1
+        return convolve(x, conv_state, weight, bias, rows, query_start_loc.tolist(), has, num_accepted_tokens.tolist())
+
+    engine = types.SimpleNamespace(steps=None, is_conv_state_dim_first=lambda: False)
+    engine.get_forward_context = lambda: types.SimpleNamespace(attn_metadata=engine.steps)
+    engine.causal_conv1d_fn, engine.causal_conv1d_update = causal_conv1d_fn, causal_conv1d_update
+    engine.metadata_of = lambda step: step
+    engine.QwenGatedDeltaNetAttention = layer
+    return engine
+
+
+class StandIn(torch.nn.Module):
+    """vLLM's layer on one rank of `tp_size`."""
+
+    def __init__(self, tp_size=1, value_heads=HEADS, dtype=torch.float32, pool=torch.float32, blocks=BLOCKS):
+        super().__init__()
+        random = torch.Generator().manual_seed(3)
+
+        def normal(*shape):
+            return torch.randn(*shape, generator=random)
+
+        self.prefix, self.tp_size, self.activation = PREFIX, tp_size, "silu"
+        self.num_k_heads, self.num_v_heads = KEY_HEADS * tp_size, value_heads * tp_size
+        self.head_k_dim = self.head_v_dim = CHANNELS
+        width = CHANNELS * (2 * KEY_HEADS + value_heads)
+        self.conv1d = torch.nn.Conv1d(width, width, WIDTH, groups=width, bias=False, dtype=dtype)
+        self.conv1d.weight.data = (normal(width, 1, WIDTH) / 2).to(dtype)
+        self.A_log = torch.nn.Parameter(normal(value_heads))
+        self.dt_bias = torch.nn.Parameter(normal(value_heads).to(dtype))
+        # Pages are longer than states. A block that was another request's is not cleared.
+        size = value_heads * CHANNELS**2
+        pages = torch.full((blocks, size + 40), torch.nan, dtype=pool)
+        states = pages[:, :size].unflatten(1, (value_heads, CHANNELS, CHANNELS))
+        self.kv_cache = (torch.full((blocks, WIDTH - 1 + SPECULATED, width), torch.nan, dtype=dtype), states)
+        self.ran = 0
+
+    def _forward_core(self, mixed_qkv, b, a, core_attn_out):
+        self.ran += 1
+
+
+class Request:
+    """Tokens of one sequence, whose states and outputs float64 has."""
+
+    def __init__(self, layer, block, seed):
+        self.layer, self.block, self.done = layer, block, 0
+        self.random = np.random.default_rng(seed)
+        self.inputs, self.state = None, None
+
+    def draw(self, tokens):
+        width, heads = self.layer.conv1d.weight.shape[0], self.layer.A_log.shape[0]
+        x = self.random.standard_normal((tokens, width + 2 * heads)).astype(np.float32)
+        return torch.from_numpy(x).to(self.layer.conv1d.weight.dtype).split([width, heads, heads], 1)
+
+    def expected(self, x, b, a):
+        """The outputs of these tokens."""
+        layer = self.layer
+        self.inputs = x if self.inputs is None else torch.cat([self.inputs, x])
+        ends = [0, len(self.inputs)]
+        blank = torch.zeros(1, x.shape[1], WIDTH - 1)
+        y = convolve(self.inputs.float(), blank, layer.conv1d.weight.detach().flatten(1).float(), None, [0], ends, [False])
+        y = y[-len(x) :].to(x.dtype).double()
+        keys = KEY_HEADS * CHANNELS
+        parts = y.split([keys, keys, y.shape[1] - 2 * keys], 1)
+        heads = [part.unflatten(1, (-1, CHANNELS))[None] for part in parts]
+        o, self.state = gated_delta_rule(
+            *heads, a.double()[None], b.double()[None], initial_state=self.state, l2norm=True, gate_domain="raw",
+            A_log=layer.A_log.detach().double(), dt_bias=layer.dt_bias.detach().double(), beta_domain="logit", v_first=True,
+        )  # fmt: skip
+        return o[0]
+
+
+    def accept(self, parts, count):
+        """The first tokens of those that were verified are what the sequence goes on from."""
+        self.expected(*(part[:count] for part in parts))
+
+
+def verify(engine, layer, requests, accepted, prefills=(), padding=0):
+    """A step that verifies speculated tokens, 1 to all of them, beside prefills of other requests. Returns outputs, those of
+    float64, and the tokens."""
+    tokens = [1 + n % (SPECULATED + 1) for n, _ in enumerate(requests)]
+    parts = [request.draw(n) for request, n in zip(requests, tokens)]
+    firsts = [request.draw(n) for request, n in prefills]
+    wanted = []
+    for request, part in zip(requests, parts):
+        inputs, state = request.inputs, request.state
+        wanted.append(request.expected(*part))
+        # Nothing of them is accepted yet.
+        request.inputs, request.state = inputs, state
+    wanted_firsts = [request.expected(*part) for (request, _), part in zip(prefills, firsts)]
+    step = Speculation(
+        tokens, [request.slots for request in requests], accepted, [n for _, n in prefills],
+        [request.block for request, _ in prefills], [request.inputs.shape[0] > n for request, n in prefills], padding,
+    )  # fmt: skip
+    engine.steps = {PREFIX: engine.metadata_of(step)}
+    where = torch.cat([step.spec_token_indx, step.non_spec_token_indx])
+    mixed, b, a = (torch.empty_like(x).index_copy_(0, where, x) for x in map(torch.cat, zip(*parts, *firsts)))
+    mixed, b, a = (torch.cat([x, x.new_zeros(padding, x.shape[1])]) for x in (mixed, b, a))
+    out = torch.full((len(mixed), layer.A_log.shape[0], CHANNELS), 7.0, dtype=mixed.dtype)
+    with torch.inference_mode():
+        layer._forward_core(mixed, b, a, out)
+    assert not out[len(where) :].any()
+    return out[where].float(), np.concatenate([*wanted, *wanted_firsts]), parts
+
+
+def run(engine, layer, requests, tokens, decodes=0, padding=0):
+    """A step of these requests; outputs and those of float64."""
+    parts = [request.draw(n) for request, n in zip(requests, tokens)]
+    wanted = [request.expected(*part) for request, part in zip(requests, parts)]
+    mixed, b, a = (torch.cat(group) for group in zip(*parts))
+    mixed, b, a = (torch.cat([x, x.new_zeros(padding, x.shape[1])]) for x in (mixed, b, a))
+    blocks = [request.block for request in requests] + [0] * padding
+    has = [request.inputs.shape[0] > n for request, n in zip(requests, tokens)]
+    step = Step([*tokens, *[1] * padding], blocks, has, decodes + padding)
+    engine.steps = {PREFIX: engine.metadata_of(step)}
+    out = torch.full((len(mixed) + 3, layer.A_log.shape[0], CHANNELS), 7.0, dtype=mixed.dtype)
+    rows = torch.zeros(3, mixed.shape[1], dtype=mixed.dtype)
+    with torch.inference_mode():
+        layer._forward_core(torch.cat([mixed, rows]), *(torch.cat([x, x.new_zeros(3, x.shape[1])]) for x in (b, a)), out)
+    assert (out[len(mixed) :] == 7).all() and not out[len(mixed) - padding : len(mixed)].any()
+    return out[: len(mixed) - padding].float(), np.concatenate(wanted)
