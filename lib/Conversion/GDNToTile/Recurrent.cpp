@@ -86,12 +86,13 @@ void gdn::writeRecurrent(Program &p) {
     Value write = b.mul(b.broadcast(u, shape, 0), b.broadcast(k, shape, 1));
     if (isScalar)
       state = b.mul(state, b.splat(decay, shape));
-    state = keepStepT(p, t, b.add(state, write));
+    state = b.add(state, write);
     read = b.add(read, b.mul(u, b.splat(both, channels)));
     Value o = b.scaled(read, p.facts.scale);
     b.step("store");
     b.store(o, p["o"], tokenOffsets(p, t, p.head, p.firstV), {3});
-    return {state};
+    // Behind the output, which is computed as where nothing is kept.
+    return {keepStepT(p, t, state)};
   };
   skipUnnamed(p);
   Value state = forEachChunk(p, loadStateT(p), writeToken)[0];
