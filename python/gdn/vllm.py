@@ -106,8 +106,8 @@ def make_layer(engine: Any) -> type:
                 yield Part(step.spec_sequence_masks is not None, x, b, a, out, None)
                 return
             for is_spec, where in ((True, step.spec_token_indx), (False, step.non_spec_token_indx)):
-                taken = [tensor.index_select(0, where) for tensor in (x, b, a)]
-                yield Part(is_spec, *taken, out.new_empty(len(where), *out.shape[1:]), where)
+                taken = (tensor.index_select(0, where) for tensor in (x, b, a))
+                yield Part._make((is_spec, *taken, out.new_empty(len(where), *out.shape[1:]), where))
 
         def _convolve(self, part: Part, step: Any) -> Any:
             """vLLM's convolution of a part's tokens, and its states."""
