@@ -10,6 +10,7 @@ from fake_cuda import Tensor
 from hopper_checks import device, driver, meta, run, tensors  # noqa: F401
 
 import gdn
+from gdn import _library
 
 torch = pytest.importorskip("torch")
 
@@ -113,3 +114,56 @@ def test_a_pool_is_updated():
         run(arguments)
     with pytest.raises(ValueError, match="final_state: expected initial_state, the pool, with state_indices, got None"):
         run({**arguments, "final_state": None})
+
+
+def verify(form, dtype="float32", index="int32", **changed):
+    """A call of four sequences of 4 speculated tokens each, from raw gates and logits."""
+    q, v, g = meta(1, 16, 2, 128), meta(1, 16, 4, 128), meta(1, 16, 4)
+    pool, rows, slots = meta(64, 4, 128, 128, dtype=dtype), meta(4, dtype=index), meta(4, 4, dtype=index)
+    A_log = meta(4, dtype="float32")
+    words = {
+        "pool": {"state_indices": slots, "num_accepted_tokens": rows, "final_state": pool},
+        "rows": {"state_indices": rows, "step_indices": slots, "final_state": pool},
+        "apart": {"state_indices": rows, "step_indices": slots, "step_states": meta(32, 4, 128, 128, dtype=dtype)},
+    }[form]
+    return gdn.explain(
+        q, q, v, g, beta=g, initial_state=pool, first_state=1, state_layout="vk", cu_seqlens=meta(5, dtype="int32"),
+        A_log=A_log, dt_bias=A_log, use_gate_in_kernel=True, use_beta_sigmoid_in_kernel=True,
+        use_qk_l2norm_in_kernel=True, device="cuda", function="fused_recurrent_gated_delta_rule", **{**words, **changed},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["pool", "rows", "apart"])
+@pytest.mark.parametrize("dtype,name", [("float32", "f32"), ("bfloat16", "bf16")])
+@pytest.mark.parametrize("index", ["int32", "int64"])
+def test_states_after_tokens(form, dtype, name, index):
+    """One kernel for all places of these states, and another one for trees."""
+    choice = verify(form, dtype, index)
+    assert choice.kernel == f"gdn_hopper_bf16_packed_steps_vk_{name}_raw_bf16_logit_bf16_l2_token"
+    assert not choice.conversions and not choice.copies
+    tree = verify(form, dtype, index, parents=meta(4, 4, dtype="int32"))
+    assert tree.kernel == f"gdn_hopper_bf16_packed_tree_vk_{name}_raw_bf16_logit_bf16_l2_token"
+
+
+def test_a_pool_beside_states_after_tokens_stays():
+    with pytest.raises(ValueError, match="step_states: expected states as initial_state has, without final_state, on a GPU"):
+        verify("apart", final_state=meta(64, 4, 128, 128, dtype="float32"))
+
+
+@pytest.mark.parametrize("form", ["pool", "apart"])
+def test_a_verification_is_one_launch(form):
+    pool, same, kept = (Tensor("float32", rows, 4, 128, 128) for rows in (64, 64, 32))
+    same.address = pool.address
+    words = {"num_accepted": Tensor("int32", 4)} if form == "pool" else {"step_states": kept, "step_indices": Tensor("int32", 4, 4)}
+    words |= {"state_indices": Tensor("int32", 4, 4) if form == "pool" else Tensor("int32", 4)}
+    words |= {"final_state": same if form == "pool" else None, "A_log": Tensor("float32", 4), "dt_bias": Tensor("float32", 4)}
+    gates = {name: Tensor("bfloat16", 1, 16, 4) for name in ("g", "beta")}
+    options = _library.pack_options(
+        gate_domain=_library.GATE_DOMAINS["raw"], beta_domain=_library.BETA_LOGIT, l2norm=1, state_v_first=1, recurrent=1,
+        first_state=1,
+    )  # fmt: skip
+    arguments = tensors(N=4, T=16, initial_state=pool, **gates, **words)
+    for _ in range(2):
+        before = driver.count("cuLaunchKernelEx")
+        run(arguments, options=options)
+        assert driver.count("cuLaunchKernelEx") == before + 1

@@ -15,6 +15,7 @@ from package_gradients import gradient_runs
 from package_models import model_runs
 from package_pool_times import pool_times
 from package_pools import pool_runs
+from package_steps import step_runs
 
 
 def check_case(torch, gdn, case, repeats):
@@ -255,6 +256,7 @@ def check(options):
         ("calls one behind the other", lambda: chain_check(torch, gdn)),
         ("other addresses", lambda: moved_check(torch, gdn)),
         *pool_runs(torch, gdn),
+        *step_runs(torch, gdn),
     ]
     return run_all(runs, options)
 
