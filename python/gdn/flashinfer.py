@@ -15,6 +15,7 @@ from ._arguments import refuse, shape_of, torch_type
 from ._flashinfer_decode import gated_delta_rule_decode as gated_delta_rule_decode
 from ._flashinfer_decode import gated_delta_rule_decode_pretranspose as gated_delta_rule_decode_pretranspose
 from ._flashinfer_decode import gated_delta_rule_mtp as gated_delta_rule_mtp
+from ._flashinfer_kda import recurrent_kda as recurrent_kda
 
 
 def _share_heads(tensor: Any, times: int) -> Any:
