@@ -218,7 +218,7 @@ Value gdn::loadStepT(Program &p, Value t, Value carried) {
   Value jumps = arith::AndIOp::create(
       b, step.isThere, arith::AndIOp::create(b, isOther, isKept));
   auto [offsets, axes] = stateAccess(p, row);
-  b.step("state");
+  b.step("keep");
   return choose(
       p, jumps,
       [&, &offsets = offsets, &axes = axes]() -> SmallVector<Value> {
@@ -235,7 +235,7 @@ Value gdn::keepStepT(Program &p, Value t, Value state) {
   auto [row, isKept] = stepRow(p, step.column);
   Value keeps = arith::AndIOp::create(b, step.isThere, isKept);
   auto [offsets, axes] = stateAccess(p, row);
-  b.step("state");
+  b.step("keep");
   // The next token reads what was kept.
   Value kept =
       b.to(state, cast<MemRefType>(stepArray(p).getType()).getElementType());

@@ -299,19 +299,19 @@ static bool areOfRows(const Access &x, const Access &y) {
 }
 
 /// Whether what `load` takes is there until it has been taken: `store` writes
-/// other elements, or a step updates these, which the same threads hold, or
-/// rows of its own, which warps do not take in turn.
+/// other elements, or a step updates these, which the same threads hold, or the
+/// role of both has the rows for itself and its warps do not take turns.
 static bool areOrdered(const Partition &partition, tile::LoadOp load,
                        tile::StoreOp store) {
   if (areDisjoint(load, store))
     return true;
-  if (getStep(load) != getStep(store))
-    return false;
   RoleSpecAttr role =
       partition.getRole(partition.getMakingRole(load.getResult()));
-  return areSame(load, store) ||
-         (store->hasAttr(tile::kOwnRowsAttrName) && !role.getRoundRobin() &&
-          areOfRows(load, store));
+  if (store->hasAttr(tile::kOwnRowsAttrName) && !role.getRoundRobin() &&
+      partition.roles.lookup(load) == partition.roles.lookup(store) &&
+      areOfRows(load, store))
+    return true;
+  return getStep(load) == getStep(store) && areSame(load, store);
 }
 
 /// Roles run ahead of each other and order no accesses to memory: an array is

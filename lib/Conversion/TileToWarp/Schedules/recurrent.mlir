@@ -5,16 +5,32 @@
 // through shared memory.
 
 // States [V, K]: 16 registers of the state, 16 of a key and a query.
-#short_lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 64, steps = ["load", "gates", "norms", "state", "store"], lanes_per_row = 16>
+#short_lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 64, steps = ["load", "gates", "norms", "state", "keep", "store"], lanes_per_row = 16>
 
 gdn_warp.schedule_template @recurrent.token.short schedules ["token", "cta_per_head", "cta_per_v_tile"] stages ["recurrent"]
-    when <max_state_columns = 128, max_state_entries = 2048>
+    when <no_steps = ["keep"], max_state_columns = 128, max_state_entries = 2048>
     attributes {chunks_per_iteration = 1 : i64, min_ctas = 8 : i64, in_order}
     roles [#short_lanes]
     channels []
 
+// The same of programs that keep states after tokens, with a gate a head.
+gdn_warp.schedule_template @recurrent.token.short.kept schedules ["token", "cta_per_head", "cta_per_v_tile"] stages ["recurrent"]
+    when <max_state_columns = 128, max_state_entries = 2048, max_vectors = 3>
+    attributes {chunks_per_iteration = 1 : i64, min_ctas = 8 : i64, in_order}
+    roles [#short_lanes]
+    channels []
+
+// With a gate for each channel, and states that are kept after tokens: registers have both at a time.
+#wide_short_lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 72, steps = ["load", "gates", "norms", "state", "keep", "store"], lanes_per_row = 16>
+
+gdn_warp.schedule_template @recurrent.token.short.wide schedules ["token", "cta_per_head", "cta_per_v_tile"] stages ["recurrent"]
+    when <steps = ["keep"], max_state_columns = 128, max_state_entries = 2048>
+    attributes {chunks_per_iteration = 1 : i64, min_ctas = 7 : i64, in_order}
+    roles [#wide_short_lanes]
+    channels []
+
 // States [K, V]: 32 registers of the state, 16 of a key and a query.
-#lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 96, steps = ["load", "gates", "norms", "state", "store"], lanes_per_row = 16>
+#lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 96, steps = ["load", "gates", "norms", "state", "keep", "store"], lanes_per_row = 16>
 
 gdn_warp.schedule_template @recurrent.token schedules ["token", "cta_per_head", "cta_per_v_tile"] stages ["recurrent"]
     when <max_state_columns = 128, max_vectors = 3>
@@ -23,7 +39,7 @@ gdn_warp.schedule_template @recurrent.token schedules ["token", "cta_per_head", 
     channels []
 
 // The same with a gate for each channel: 16 registers more.
-#wide_lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 128, steps = ["load", "gates", "norms", "state", "store"], lanes_per_row = 16>
+#wide_lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 128, steps = ["load", "gates", "norms", "state", "keep", "store"], lanes_per_row = 16>
 
 gdn_warp.schedule_template @recurrent.token.wide schedules ["token", "cta_per_head", "cta_per_v_tile"] stages ["recurrent"]
     when <max_state_columns = 128>
@@ -32,7 +48,7 @@ gdn_warp.schedule_template @recurrent.token.wide schedules ["token", "cta_per_he
     channels []
 
 // K of 256: 64 registers of the state, 32 of a key and a query.
-#long_lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 168, steps = ["load", "gates", "norms", "state", "store"], lanes_per_row = 16>
+#long_lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 168, steps = ["load", "gates", "norms", "state", "keep", "store"], lanes_per_row = 16>
 
 gdn_warp.schedule_template @recurrent.token.long schedules ["token", "cta_per_head", "cta_per_v_tile"] stages ["recurrent"]
     attributes {chunks_per_iteration = 1 : i64, min_ctas = 3 : i64, in_order}
