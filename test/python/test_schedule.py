@@ -49,6 +49,7 @@ class Server:
 
     def draw(self, tokens):
         """Inputs of packed tokens, as the layer has them, and as float64 reads them."""
+        self.counts["tokens"] += tokens
         shapes = {"q": (self.H, self.D), "k": (self.H, self.D), "v": (self.HV, self.D), "g": (self.HV,), "beta": (self.HV,)}
         given = {
             name: self.torch.from_numpy(self.random.standard_normal((1, tokens, *shape)).astype(np.float32)).to(self.data)
