@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 import warnings
 from typing import Any
@@ -34,29 +33,32 @@ def _must(holds: bool, message: str) -> None:
         raise AssertionError(message)
 
 
+#: The tables that calls were made with: a CUDA graph may have one, so none goes.
+_TABLES: dict[tuple[str, int, int, int], Any] = {}
+
+
 def _numbers(like: Any, batch: int, steps: int, between: int) -> Any:
-    """The table [batch, steps] of n `between` + t, or of -1 for a negative `between`. Those of torch are kept, but for the
-    ones of a CUDA graph, whose contents are made when it is replayed."""
+    """The table [batch, steps] of n `between` + t, or of -1 for a negative `between`. One of torch is made once, and is
+    there before any stream reads it; a CUDA graph whose call was not made before has one of its own."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(like, torch.Tensor):
-        return _make_numbers("cpu", batch, steps, between, False)
-    is_fresh = like.is_cuda and torch.cuda.is_current_stream_capturing()
-    make = _make_numbers.__wrapped__ if is_fresh else _make_numbers
-    return make(str(like.device), batch, steps, between, True)
-
-
-@functools.lru_cache(maxsize=64)
-def _make_numbers(device: str, batch: int, steps: int, between: int, of_torch: bool) -> Any:
-    if not of_torch:
         import numpy
 
         table = numpy.arange(batch, dtype=numpy.int32)[:, None] * between + numpy.arange(steps, dtype=numpy.int32)
         return table if between >= 0 else numpy.full_like(table, -1)
-    import torch
-
+    is_plain = type(like) is torch.Tensor and not torch.compiler.is_compiling()
+    key = (str(like.device), batch, steps, between)
+    if is_plain and key in _TABLES:
+        return _TABLES[key]
+    is_kept = is_plain and not (like.is_cuda and torch.cuda.is_current_stream_capturing())
+    device = "cpu" if is_kept else like.device
     first = torch.arange(batch, dtype=torch.int32, device=device)[:, None]
     rows = first * between + torch.arange(steps, dtype=torch.int32, device=device)
-    return rows if between >= 0 else torch.full_like(rows, -1)
+    rows = rows if between >= 0 else torch.full_like(rows, -1)
+    if is_kept:
+        # The copy to a GPU is waited for.
+        rows = _TABLES[key] = rows.to(like.device)
+    return rows
 
 
 def _states_of(buffer: Any) -> tuple[Any, int]:

@@ -209,3 +209,18 @@ def test_wrong_verifications(error, match, changes):
     pool = {"initial_state": states(9, V, K), "initial_state_indices": np.arange(B), "disable_state_update": False}
     with pytest.raises(error, match=match):
         gated_delta_rule_mtp(**arguments, **pool, **changes)
+
+
+def test_tables_are_kept():
+    """A CUDA graph reads the table of a call before; those of traced calls are no tables of others."""
+    torch = pytest.importorskip("torch")
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    from gdn._flashinfer_decode import _numbers
+
+    like = torch.zeros(1)
+    with FakeTensorMode() as mode:
+        assert list(_numbers(mode.from_tensor(like), 3, 2, 7).shape) == [3, 2]
+    table = _numbers(like, 3, 2, 7)
+    assert table is _numbers(like, 3, 2, 7) and table.tolist() == [[0, 1], [7, 8], [14, 15]]
+    assert _numbers(like, 2, 1, -1).tolist() == [[-1], [-1]]
