@@ -81,12 +81,54 @@ def case(torch, function, layer, sequences, count, **options):
     return f"{text}{'' if equal else '  other bits'}", equal
 
 
+def verification(torch, gdn, sequences, tokens, count):
+    """Speculated tokens in one call, those tokens in a call each, and FlashInfer's call where that is installed."""
+    layer = Layer(torch, sequences, tokens)
+    slots = (torch.randperm(STATES - 1, device="cuda")[: sequences * (tokens + 1)] + 1).view(sequences, -1).int()
+    begin, slots = slots[:, 0].contiguous(), slots[:, 1:].contiguous()
+    words = {name: x for name, x in layer.inputs.items() if not hasattr(x, "shape") or x.ndim == 1}
+    each = {name: x for name, x in layer.inputs.items() if name not in words}
+
+    def call(first, last, **others):
+        given = {name: x[:, first:last] for name, x in {**each, "out": layer.out}.items()}
+        gdn.fused_recurrent_gated_delta_rule(**given, **words, initial_state=layer.pool, final_state=layer.pool, **others)
+
+    def steps():
+        for t in range(tokens):
+            call(t, t + 1, state_indices=begin)
+
+    kept = layer.pool[begin.long()].clone()
+    runs = {"gdn": lambda: call(0, tokens, state_indices=begin, step_indices=slots), "a call a token": steps}
+    results = []
+    for run in runs.values():
+        run()
+        results.append((layer.out.clone(), layer.pool[(slots[:, -1] if not results else begin).long()]))
+    equal = all(torch.equal(x, y) for x, y in zip(*results))
+    layer.pool[begin.long()] = kept
+    try:
+        from flashinfer.gdn_decode import gated_delta_rule_mtp
+
+        q, k, v = (each[name].contiguous() for name in ("q", "k", "v"))
+        pool, out = layer.pool.contiguous(), torch.empty_like(layer.out)
+        runs["FlashInfer"] = lambda: gated_delta_rule_mtp(
+            q, k, v, pool, begin, words["A_log"], each["g"], words["dt_bias"], each["beta"], output=out,
+            ssm_state_indices=slots, disable_state_update=False,
+        )  # fmt: skip
+    except ImportError:
+        pass
+    times = [[seconds(torch, run, count) for run in runs.values()] for _ in range(3)]
+    text = ", ".join(f"{name} {sorted(of)[1] * 1e6:.2f} us" for name, of in zip(runs, zip(*times)))
+    return f"{text}{'' if equal else '  other bits'}", equal
+
+
 def pool_times(torch, gdn):
     """The cases by name."""
     for batch in (1, 8, 32, 64, 256):
         yield f"step of {batch} sequences", lambda batch=batch: case(
             torch, gdn.fused_recurrent_gated_delta_rule, Layer(torch, batch, 1), batch, 20 if batch < 256 else 8
         )
+    for batch in (1, 8, 32, 64):
+        yield f"verification of {batch} sequences, 4 tokens", lambda batch=batch: verification(torch, gdn, batch, 4, 10)
     torch.manual_seed(0)
     for lengths in ((2048, 100, 700, 500), torch.randint(1, 400, (64,)).tolist(), (8192,)):
         ends = torch.tensor([0, *itertools.accumulate(lengths)], device="cuda", dtype=torch.int32)
