@@ -278,7 +278,9 @@ def PartitionPass : Pass<"gdn-warp-partition", "::mlir::ModuleOp"> {
     arrays, then `tokens` (i64), then `cu_seqlens` if the launch has it; its grid
     has one CTA per work item, V tiles next to each other, then heads. In a work item's last
     iteration, a role with delayed steps prefetches the next work item's initial tiles
-    into L2 (`gdn_warp.prefetch`).
+    into L2 (`gdn_warp.prefetch`). With `min_ctas` above 1, a role that loads initial tiles
+    of contiguous rows itself prefetches, behind these loads, those of the work item that
+    comes when all CTAs of the multiprocessor are done.
 
     Fails where a program has not exactly one launch, where the tokens of the
     launch are not the extent at which its arrays end, and where the schedule does

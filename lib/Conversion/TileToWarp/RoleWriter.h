@@ -107,7 +107,9 @@ private:
   void writeRest(const Progress &progress);
   std::pair<Value, Value> writeNextNumber();
   void prefetch(tile::LoadOp load);
+  void prefetchNext(ArrayRef<tile::LoadOp> loads, function_ref<Value()> when);
   void writeNext(Value index, Value last);
+  void writeFollowing();
   /// The loop that is written, and what this role needs of it.
   scf::ForOp getLoop() const { return partition.loops[loop]; }
   /// What this role carries around the loop: numbers of values, and V tiles.

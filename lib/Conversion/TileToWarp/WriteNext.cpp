@@ -28,20 +28,26 @@ static bool isOfCall(Value value) {
          llvm::all_of(op->getOperands(), isOfCall);
 }
 
+static bool followsFromWorkItem(Operation *op) {
+  return llvm::all_of(findSources(op), llvm::IsaPred<BlockArgument>);
+}
+
 /// The tiles that a work item loads before its loop, at places that follow from
-/// the work item: in each call, or in calls that have the array.
-static SmallVector<tile::LoadOp> findFirstLoads(const Partition &partition) {
+/// the work item, in branches that `isKnown`.
+static SmallVector<tile::LoadOp>
+findFirstLoads(const Partition &partition,
+               function_ref<bool(scf::IfOp)> isKnown) {
   SmallVector<tile::LoadOp> loads;
   tile::ProgramOp program = partition.program;
   auto add = [&](Block &block) {
     for (auto load : block.getOps<tile::LoadOp>())
       if (load.getType().getRank() == 2 && !load.getEnd() &&
-          llvm::all_of(findSources(load), llvm::IsaPred<BlockArgument>))
+          followsFromWorkItem(load))
         loads.push_back(load);
   };
   add(program.getBody().front());
   for (auto branch : program.getBody().getOps<scf::IfOp>())
-    if (isOfCall(branch.getCondition()))
+    if (isKnown(branch))
       add(*branch.thenBlock());
   return loads;
 }
@@ -57,7 +63,8 @@ std::pair<Value, Value> RoleWriter::writeNextNumber() {
   Value next = arith::AddIOp::create(
       b, loc, own,
       takesTurns() ? ctas
-                   : createI32(getArch(partition.program).multiprocessors));
+                   : createI32(getArch(partition.program).multiprocessors *
+                               partition.schedule.getMinCtas()));
   Value isThere =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, next,
                             takesTurns() ? workItems.getCount() : ctas);
@@ -82,20 +89,12 @@ void RoleWriter::prefetch(tile::LoadOp load) {
   }
 }
 
-/// With the last iteration of a work item, whose chunks are still ahead of the
-/// others, the role that loads brings the next work item's first tiles near:
-/// CTAs change work items at about the same time, and wait for all these tiles
-/// at once then.
-void RoleWriter::writeNext(Value index, Value last) {
-  SmallVector<tile::LoadOp> loads = findFirstLoads(partition);
-  if (loads.empty() || loop + 1 != partition.loops.size())
-    return;
+/// Brings tiles of the next work item near, if there is one and `when`.
+void RoleWriter::prefetchNext(ArrayRef<tile::LoadOp> loads,
+                              function_ref<Value()> when) {
   auto [number, isThere] = writeNextNumber();
-  Value after = arith::AddIOp::create(b, loc, index, createI32(1));
-  Value isLast =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, after, last);
   auto branch =
-      scf::IfOp::create(b, loc, arith::AndIOp::create(b, loc, isLast, isThere));
+      scf::IfOp::create(b, loc, arith::AndIOp::create(b, loc, when(), isThere));
   OpBuilder::InsertionGuard insertion(b);
   b.setInsertionPointToStart(branch.thenBlock());
   SmallVector<IRMapping> outside = maps;
@@ -105,4 +104,45 @@ void RoleWriter::writeNext(Value index, Value last) {
     maps[0].map(name, next.lookup(name));
   llvm::for_each(loads, [&](tile::LoadOp load) { prefetch(load); });
   maps = outside;
+}
+
+/// With the last iteration of a work item, whose chunks are still ahead of the
+/// others, the role that loads brings the next work item's first tiles near:
+/// CTAs change work items at about the same time, and wait for all these tiles
+/// at once then.
+void RoleWriter::writeNext(Value index, Value last) {
+  SmallVector<tile::LoadOp> loads =
+      findFirstLoads(partition, [](scf::IfOp branch) {
+        return isOfCall(branch.getCondition());
+      });
+  if (loads.empty() || loop + 1 != partition.loops.size())
+    return;
+  prefetchNext(loads, [&]() -> Value {
+    Value after = arith::AddIOp::create(b, loc, index, createI32(1));
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, after, last);
+  });
+}
+
+/// A role that loads a work item's first tiles itself waits for them. Where
+/// multiprocessors have several CTAs, the ones that follow find them near: the
+/// first warp asks for them behind its own loads, whose time it has anyway. Not
+/// for tiles whose rows lie across memory: warps share those, and all would
+/// wait for the first (docs/experiments/recurrent.md).
+void RoleWriter::writeFollowing() {
+  if (partition.schedule.getMinCtas() == 1 || takesTurns() || loop != 0)
+    return;
+  SmallVector<tile::LoadOp> loads =
+      findFirstLoads(partition, followsFromWorkItem);
+  llvm::erase_if(loads, [&](tile::LoadOp load) {
+    Operation *branch = load->getParentOfType<scf::IfOp>();
+    return partition.roles.find(branch ? branch : load)->second != role ||
+           load.getAxes()[1] + 1 != load.getSource().getType().getRank();
+  });
+  if (loads.empty())
+    return;
+  prefetchNext(loads, [&]() -> Value {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                 IdOp::create(b, loc, IdKind::Warp),
+                                 createIndex(partition.getFirstWarp(role)));
+  });
 }

@@ -223,6 +223,7 @@ void RoleWriter::writeRounds(Progress &progress, Value count) {
   for (auto [number, vTile] : kept)
     inits.push_back(lookup(from.getInits()[number], vTile));
   llvm::append_range(inits, progress.pending);
+  writeFollowing();
   auto rounds = scf::ForOp::create(b, loc, first, end, createI32(1), inits);
   if (isCut)
     rounds->setAttr(warp::kCutPastEndAttrName, b.getUnitAttr());

@@ -160,3 +160,56 @@ func.func @host(%t: index, %x: tensor<?x?x4x64xf32>, %s: tensor<?x4x64x64xf32>, 
       outs(%y : tensor<?x?x4x64xf32>) -> tensor<?x?x4x64xf32>
   return %r : tensor<?x?x4x64xf32>
 }
+
+// -----
+
+// A role that loads its first tile itself, with several CTAs a multiprocessor: the first warp asks for the tile of the work
+// item that comes when all of these are done, behind its own load. An index that the work item decides is read for it.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, min_ctas = 3, roles = [
+    <name = "state", warps = 4, registers = 160, steps = ["load", "state", "store"], lanes_per_row = 16>], channels = []>
+
+// CHECK-LABEL: gdn_warp.kernel @following(
+// CHECK-DAG: %[[CTAS:.*]] = arith.constant 396 : i32
+// CHECK: gdn_warp.role "state"
+// CHECK: gdn_tile.load %pool[
+// CHECK: %[[NEXT:.*]] = arith.addi %{{.*}}, %[[CTAS]]
+// CHECK: %[[THERE:.*]] = arith.cmpi ult, %[[NEXT]],
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %{{.*}}, %c0
+// CHECK: %[[BOTH:.*]] = arith.andi %[[FIRST]], %[[THERE]]
+// CHECK: scf.if %[[BOTH]] {
+// CHECK: %[[INDEX:.*]] = memref.load %indices[
+// CHECK: %[[ROW:.*]] = arith.index_cast %[[INDEX]]
+// CHECK: scf.if %{{.*}} {
+// CHECK-NEXT: gdn_warp.prefetch %pool[%[[ROW]], %{{.*}}, %c0, %c0] axes [2, 3] sizes [64, 64]
+// CHECK: scf.for
+// CHECK-NOT: gdn_warp.prefetch
+gdn_tile.program @following(%x: memref<?x?x4x64xf32>, %pool: memref<?x4x64x64xf32>, %indices: memref<?xi32>)
+    outs(%y: memref<?x?x4x64xf32>) work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zeros = arith.constant {gdn_tile.step = "state"} dense<0.0> : tensor<64x64xf32>
+  %rows = memref.dim %pool, %c0 : memref<?x4x64x64xf32>
+  %index = memref.load %indices[%n] : memref<?xi32>
+  %row = arith.index_cast %index : i32 to index
+  %there = arith.cmpi ult, %row, %rows : index
+  %first = scf.if %there -> tensor<64x64xf32> {
+    %tile = gdn_tile.load %pool[%row, %h, %c0, %c0] axes [2, 3] {gdn_tile.step = "state"} : memref<?x4x64x64xf32> -> tensor<64x64xf32>
+    scf.yield %tile : tensor<64x64xf32>
+  } else {
+    scf.yield %zeros : tensor<64x64xf32>
+  } {gdn_tile.step = "state"}
+  %last = scf.for %t = %begin to %end step %c1 iter_args(%state = %first) -> tensor<64x64xf32> {
+    %k = gdn_tile.load %x[%batch, %t, %h, %c0] axes [3] {gdn_tile.step = "load"} : memref<?x?x4x64xf32> -> tensor<64xf32>
+    gdn_tile.store %k, %y[%batch, %t, %h, %c0] axes [3] {gdn_tile.step = "store"} : tensor<64xf32> -> memref<?x?x4x64xf32>
+    %sum = arith.addf %state, %state {gdn_tile.step = "state"} : tensor<64x64xf32>
+    scf.yield %sum : tensor<64x64xf32>
+  }
+}
+func.func @host(%n: index, %t: index, %x: memref<?x?x4x64xf32>, %pool: memref<?x4x64x64xf32>, %indices: memref<?xi32>,
+                %y: memref<?x?x4x64xf32>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  gdn_tile.launch @following grid(%n, %c4, %c1) tokens(%t)
+      ins(%x, %pool, %indices : memref<?x?x4x64xf32>, memref<?x4x64x64xf32>, memref<?xi32>) outs(%y : memref<?x?x4x64xf32>)
+  return
+}
