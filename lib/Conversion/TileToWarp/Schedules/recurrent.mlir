@@ -33,7 +33,7 @@ gdn_warp.schedule_template @recurrent.token.short.wide schedules ["token", "cta_
 #lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 96, steps = ["load", "gates", "norms", "state", "keep", "store"], lanes_per_row = 16>
 
 gdn_warp.schedule_template @recurrent.token schedules ["token", "cta_per_head", "cta_per_v_tile"] stages ["recurrent"]
-    when <max_state_columns = 128, max_vectors = 3>
+    when <max_state_columns = 128, max_state_entries = 4096, max_vectors = 3>
     attributes {chunks_per_iteration = 1 : i64, min_ctas = 5 : i64, in_order}
     roles [#lanes]
     channels []
@@ -42,12 +42,12 @@ gdn_warp.schedule_template @recurrent.token schedules ["token", "cta_per_head", 
 #wide_lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 128, steps = ["load", "gates", "norms", "state", "keep", "store"], lanes_per_row = 16>
 
 gdn_warp.schedule_template @recurrent.token.wide schedules ["token", "cta_per_head", "cta_per_v_tile"] stages ["recurrent"]
-    when <max_state_columns = 128>
+    when <max_state_columns = 128, max_state_entries = 4096>
     attributes {chunks_per_iteration = 1 : i64, min_ctas = 4 : i64, in_order}
     roles [#wide_lanes]
     channels []
 
-// K of 256: 64 registers of the state, 32 of a key and a query.
+// K of 256, and states [V, K] of 16 bits: 64 registers of the state, 16 or 32 of a key and a query.
 #long_lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 168, steps = ["load", "gates", "norms", "state", "keep", "store"], lanes_per_row = 16>
 
 gdn_warp.schedule_template @recurrent.token.long schedules ["token", "cta_per_head", "cta_per_v_tile"] stages ["recurrent"]
