@@ -1,6 +1,7 @@
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests that are marked `full` want a wheel with all kernels: scripts/test-full.sh runs them, the others run each time."""
+"""Tests that are marked `full` want a wheel with all kernels, or take long beside others that see the same:
+scripts/test-full.sh runs them, the others run each time."""
 
 import os
 
@@ -10,7 +11,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "full: wants all kernels of the wheel, not its sample (GDN_TEST_FULL=1)")
+    config.addinivalue_line("markers", "full: run by scripts/test-full.sh alone (GDN_TEST_FULL=1)")
 
 
 def pytest_collection_modifyitems(config, items):
