@@ -60,15 +60,15 @@ static std::string describeForward(const Call &call, const Choice &chosen,
   std::snprintf(
       text, sizeof(text),
       "{\"device\": \"cuda:%d\", \"kernel\": \"%s\", \"algorithm\": \"%s\", "
-      "\"isa\": \"sm_90a\", \"kernel_channels\": %lld, \"padded\": false, "
+      "\"isa\": \"%.*s\", \"kernel_channels\": %lld, \"padded\": false, "
       "\"chunk_size\": %lld, \"items\": %lld, \"threads\": 0, "
       "\"schedule\": \"%s\", \"ctas\": %lld, \"multiprocessors\": %d, "
       "\"sequences\": %lld, \"flop\": %.0f, \"bytes\": %.0f, "
       "\"workspace_bytes\": %llu, \"seconds\": %.9g, \"floor_seconds\": %.9g, "
       "\"longest\": %lld, \"knows_longest\": %s, \"alternatives\": ",
       call.get().device, variant.function->name,
-      byToken ? "recurrent" : "chunk",
-      static_cast<long long>(chosen.form.keyChannels),
+      byToken ? "recurrent" : "chunk", static_cast<int>(chip.name.size()),
+      chip.name.data(), static_cast<long long>(chosen.form.keyChannels),
       static_cast<long long>(byToken ? 1 : kChunkTokens),
       static_cast<long long>(call.sequences * call.heads), variant.schedule,
       static_cast<long long>(choice.chosen().ctas), chosen.plan.multiprocessors,

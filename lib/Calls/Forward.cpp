@@ -25,7 +25,7 @@ static std::string sayCapability(int32_t capability) {
 }
 
 GdnRuntimeStatus gdn::calls::readChip(int32_t device, cost::Chip &chip) {
-  int32_t wanted = cost::findChip("sm_90a")->computeCapability;
+  int32_t wanted = cost::getDefaultChip().computeCapability;
   auto refuse = [&](GdnRuntimeStatus status, const std::string &got) {
     return fail(status, "expected cuda:" + std::to_string(device) +
                             " to be a GPU of compute capability " +
@@ -46,7 +46,7 @@ GdnRuntimeStatus gdn::calls::readChip(int32_t device, cost::Chip &chip) {
     return refuse(GDN_ERROR_UNSUPPORTED_DEVICE,
                   std::string(info.name) + " of compute capability " +
                       sayCapability(info.compute_capability));
-  chip = *cost::findChip("sm_90a", std::max(info.multiprocessors, 1));
+  chip = cost::getDefaultChip(std::max(info.multiprocessors, 1));
   return GDN_SUCCESS;
 }
 

@@ -108,13 +108,12 @@ std::optional<Schedule> gdn::cost::findSchedule(std::string_view name) {
 Chip gdn::cost::getChip(const mlir::gdn::warp::Arch &arch,
                         int64_t multiprocessors) {
   return {multiprocessors > 0 ? multiprocessors : arch.multiprocessors,
-          arch.flopPerSecond, arch.bytesPerSecond, arch.computeCapability};
+          arch.flopPerSecond, arch.bytesPerSecond, arch.computeCapability,
+          arch.chip};
 }
 
-std::optional<Chip> gdn::cost::findChip(std::string_view name,
-                                        int64_t multiprocessors) {
-  const mlir::gdn::warp::Arch *arch = mlir::gdn::warp::findArch(name);
-  return arch ? std::optional(getChip(*arch, multiprocessors)) : std::nullopt;
+Chip gdn::cost::getDefaultChip(int64_t multiprocessors) {
+  return getChip(mlir::gdn::warp::getDefaultArch(), multiprocessors);
 }
 
 namespace {

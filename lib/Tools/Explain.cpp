@@ -200,9 +200,8 @@ llvm::Expected<LayerChoice> LayerReader::read() {
 //===----------------------------------------------------------------------===//
 
 static void chooseForGPU(LayerChoice &layer, const CompileOptions &options) {
-  layer.choice =
-      cost::choose(layer.problem, *cost::findChip(support::gpuTarget),
-                   cost::findSchedule(options.schedule));
+  layer.choice = cost::choose(layer.problem, cost::getDefaultChip(),
+                              cost::findSchedule(options.schedule));
 }
 
 /// The type that operands of products are rounded to.

@@ -65,7 +65,7 @@ static void addGPURows(const LayerChoice &layer, const CompileOptions &options,
       "schedule",
       llvm::formatv("{0}: {1} CTAs on {2} multiprocessors{3}{4}",
                     llvm::StringRef(choice.schedule.name), chosen.ctas,
-                    cost::findChip(support::gpuTarget)->multiprocessors,
+                    cost::getDefaultChip().multiprocessors,
                     chosen.waves > 1
                         ? llvm::formatv(", up to {0} {1}", chosen.waves,
                                         chosen.inTurn ? "items in turn"

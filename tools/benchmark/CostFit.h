@@ -98,7 +98,7 @@ inline std::vector<MeasuredCall> readTimes(const char *path) {
 
 /// What the floor of a call is.
 inline double countFloor(const MeasuredCall &call) {
-  return choose(call.problem, *findChip("sm_90a")).floorSeconds;
+  return choose(call.problem, getDefaultChip()).floorSeconds;
 }
 
 /// Seconds of a work item and a chunk, of the first V tile and a further one,
@@ -121,7 +121,7 @@ inline double errorOf(const std::vector<MeasuredCall> &calls,
   double greatest = 0, squares = 0;
   for (const MeasuredCall &call : calls) {
     double predicted =
-        estimate(call.problem, *findChip("sm_90a"),
+        estimate(call.problem, getDefaultChip(),
                  withDigits(costsOf(call.schedule, call.problem.stage), digits))
             .seconds;
     double error = std::abs(predicted / call.seconds - 1);

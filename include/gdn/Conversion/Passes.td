@@ -174,7 +174,7 @@ def AttachTargetPass : Pass<"gdn-warp-attach-target", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::gdn::warp::WarpDialect"];
-  let options = [Option<"chip", "chip", "std::string", "\"sm_90a\"",
+  let options = [Option<"chip", "chip", "std::string", "std::string(::mlir::gdn::warp::getDefaultArch().chip)",
     "Chip of the table in include/gdn/Dialect/Warp/IR/Arch.h">];
 }
 

@@ -53,14 +53,15 @@ struct Chip {
   double flopPerSecond, bytesPerSecond;
   /// 10 * major + minor of the devices that the chip's code runs on.
   int32_t computeCapability = 0;
+  /// Name of the target, as in Arch.h.
+  std::string_view name = {};
 };
 
 /// What Arch.h says of a chip; `multiprocessors`, if not 0, are those of the
 /// device.
 Chip getChip(const mlir::gdn::warp::Arch &arch, int64_t multiprocessors = 0);
-/// The chip of that name in the table of Arch.h, or nothing.
-std::optional<Chip> findChip(std::string_view name,
-                             int64_t multiprocessors = 0);
+/// The chip that is meant where nobody says which.
+Chip getDefaultChip(int64_t multiprocessors = 0);
 
 /// A schedule, by the name that --schedule and the templates give it.
 struct Schedule {

@@ -25,6 +25,8 @@
 #ifndef GDN_PIPELINES_PIPELINES_H
 #define GDN_PIPELINES_PIPELINES_H
 
+#include "gdn/Dialect/Warp/IR/Arch.h"
+
 #include "mlir/Pass/PassOptions.h"
 
 namespace mlir {
@@ -118,9 +120,9 @@ struct LoweringOptions : PassPipelineOptions<LoweringOptions> {
       llvm::cl::desc("Each product of a GPU kernel begins and ends by itself: "
                      "slower, for kernels that ptxas remarks on"),
       llvm::cl::init(false)};
-  PassOptions::Option<std::string> chip{*this, "chip",
-                                        llvm::cl::desc("Chip of a GPU kernel"),
-                                        llvm::cl::init("sm_90a")};
+  PassOptions::Option<std::string> chip{
+      *this, "chip", llvm::cl::desc("Chip of a GPU kernel"),
+      llvm::cl::init(std::string(warp::getDefaultArch().chip))};
   PassOptions::Option<std::string> schedule{
       *this, "schedule",
       llvm::cl::desc("Parts of a head on a GPU: 'cta_per_head' (in one CTA), "

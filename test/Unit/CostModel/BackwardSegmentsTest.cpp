@@ -37,7 +37,7 @@ Problem packed(int64_t sequences, int64_t tokens, int64_t keyHeads,
 
 BackwardChoice choose(const Problem &p, int64_t longest,
                       SplitRequest request = {}) {
-  return chooseBackwardSplit(p, *findChip("sm_90a"), longest, 64, request);
+  return chooseBackwardSplit(p, getDefaultChip(), longest, 64, request);
 }
 
 /// A row of docs/data/backward-segments-h200.csv: one sequence.
@@ -71,7 +71,7 @@ std::vector<Measured> readTimes() {
 }
 
 TEST(BackwardSplitTest, MeetsMeasuredTimes) {
-  Chip chip = *findChip("sm_90a");
+  Chip chip = getDefaultChip();
   for (const Measured &row : readTimes()) {
     Problem p = packed(1, row.tokens, row.keyHeads, row.heads);
     double predicted = estimateWholeBackward(p, chip, row.tokens);

@@ -67,7 +67,7 @@ TEST(CalibrationTest, RowsAreTheFit) {
 TEST(CalibrationTest, TimesArePredictedWithinATenth) {
   for (const char *path : stageTimes)
     for (const MeasuredCall &row : gdn::cost::readTimes(path)) {
-      double predicted = estimate(row.problem, *findChip("sm_90a"),
+      double predicted = estimate(row.problem, getDefaultChip(),
                                   costsOf(row.schedule, row.problem.stage))
                              .seconds;
       EXPECT_NEAR(predicted / row.seconds, 1, 0.1) << row.lengths;
@@ -88,7 +88,7 @@ TEST(CalibrationTest, SchedulesRankAsMeasured) {
       if (!isPair)
         continue;
       ++compared;
-      Choice choice = choose(a.problem, *findChip("sm_90a"));
+      Choice choice = choose(a.problem, getDefaultChip());
       EXPECT_EQ(choice.of(Schedule::CtaPerHead).seconds <
                     choice.of(Schedule::CtaPerVTile).seconds,
                 a.seconds < b.seconds)
@@ -102,10 +102,10 @@ TEST(CalibrationTest, TheScheduleThatWasMeasuredIsChosen) {
   for (MeasuredCall &row : readTimes()) {
     if (!row.isShipped)
       continue;
-    EXPECT_EQ(choose(row.problem, *findChip("sm_90a")).schedule, row.schedule)
+    EXPECT_EQ(choose(row.problem, getDefaultChip()).schedule, row.schedule)
         << row.lengths;
     row.problem.longest.reset();
-    EXPECT_EQ(choose(row.problem, *findChip("sm_90a")).schedule, row.schedule)
+    EXPECT_EQ(choose(row.problem, getDefaultChip()).schedule, row.schedule)
         << row.lengths << ", unknown";
   }
 }

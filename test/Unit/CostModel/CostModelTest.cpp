@@ -18,7 +18,7 @@ using namespace gdn::cost;
 
 namespace {
 
-Chip hopper() { return *findChip("sm_90a"); }
+Chip hopper() { return getDefaultChip(); }
 
 /// Sequences of one length.
 Problem batch(int64_t sequences, int64_t length, int64_t heads) {
@@ -193,7 +193,7 @@ TEST(CostModelTest, StagesThatNobodyMeasuredArePredictedByFlop) {
   EXPECT_DOUBLE_EQ(costs.chunk.first, forward.chunk.first);
   Problem other = batch(8, 4096, 64);
   other.stage = "run";
-  EXPECT_TRUE(choose(other, *findChip("sm_90a")).chosen().predicted);
+  EXPECT_TRUE(choose(other, getDefaultChip()).chosen().predicted);
   // The state pass reads neither queries nor writes an output.
   Problem p = batch(2, 100, 4);
   p.stage = "state_pass";

@@ -64,7 +64,7 @@ TEST(OwnStartsTest, TimesArePredicted) {
 /// between lengths.
 struct Cut {
   Problem problem;
-  Chip chip = *findChip("sm_90a", 132);
+  Chip chip = getDefaultChip(132);
   SplitRequest request;
 
   Cut(int64_t heads, int64_t tokens, int64_t sequences = 1) {

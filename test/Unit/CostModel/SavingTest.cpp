@@ -43,7 +43,7 @@ SavingLimits limitsOf(const Problem &p) {
 }
 
 SavingChoice choose(const Problem &p, SplitRequest request = {}) {
-  Chip chip = *findChip("sm_90a");
+  Chip chip = getDefaultChip();
   return chooseSaving(p, chip, gdn::cost::choose(p, chip), limitsOf(p),
                       request);
 }
@@ -86,7 +86,7 @@ std::string nameOf(const Measured &row) {
 }
 
 TEST(SavingTest, MeetsMeasuredTimes) {
-  Chip chip = *findChip("sm_90a");
+  Chip chip = getDefaultChip();
   for (const Measured &row : readTimes()) {
     const Problem &p = row.problem;
     Choice whole = gdn::cost::choose(p, chip);
@@ -119,7 +119,7 @@ Problem followingProblem(int64_t keyHeads, int64_t heads,
 }
 
 TEST(SavingTest, FollowingGradientsMeetMeasuredTimes) {
-  Chip chip = *findChip("sm_90a");
+  Chip chip = getDefaultChip();
   // By sizes, the times of both schedules.
   std::map<std::string, std::map<std::string, double>> times;
   for (const std::vector<std::string> &fields : readRows(GDN_FOLLOWING_TIMES)) {

@@ -30,7 +30,7 @@ Problem packed(int64_t sequences, int64_t tokens, int64_t heads,
 }
 
 SplitChoice split(const Problem &p, SplitRequest request = {}) {
-  Chip chip = *findChip("sm_90a");
+  Chip chip = getDefaultChip();
   return chooseSplit(p, chip, choose(p, chip), request);
 }
 
@@ -107,7 +107,7 @@ std::vector<MeasuredSplit> readSplits() {
 }
 
 SplitEstimate estimateOf(const MeasuredSplit &row) {
-  Chip chip = *findChip("sm_90a");
+  Chip chip = getDefaultChip();
   Problem p = packed(1, row.tokens, row.heads);
   int64_t chunks = (row.tokens + 31) / 32;
   int64_t length = (chunks + row.segments - 1) / row.segments * 32;
@@ -186,7 +186,7 @@ TEST(SplitTest, WithoutGatesNoSegmentForgets) {
 // Sequences of a skewed batch are shorter in the mean than its longest segment:
 // slow gates cost no more than none that decays.
 TEST(SplitTest, SlowGatesCostAtMostWhatNoDecayCosts) {
-  Chip chip = *findChip("sm_90a");
+  Chip chip = getDefaultChip();
   SplitRequest request;
   request.forgets = request.sideBySide = true;
   Problem p = packed(33, 65536, 8, 49152);
@@ -221,7 +221,7 @@ TEST(SplitTest, GatesOfChannelsAreCutWhereMultiprocessorsAreIdle) {
 // With gates that decay, a quarter of the maps and of what segments add is left
 // for 132 multiprocessors: one wave of both and not one of each.
 TEST(SplitTest, SideBySideIsOneWave) {
-  Chip chip = *findChip("sm_90a");
+  Chip chip = getDefaultChip();
   Problem p = packed(1, 32768, 32);
   Choice whole = choose(p, chip);
   SplitRequest request;

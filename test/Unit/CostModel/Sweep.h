@@ -184,7 +184,7 @@ private:
   }
 
   SplitRequest request;
-  Chip chip = *findChip("sm_90a");
+  Chip chip = getDefaultChip();
 };
 
 } // namespace gdn::cost
