@@ -113,8 +113,7 @@ def layer_function(manifest: Manifest, name: str, function: Function, choice: Ch
     absent = _brought_by(row for rows in tables.values() for row in rows.values()) - _brought_by(chosen.values())
     values, arrays = _shape_values(manifest, traits, chosen["layout"]), {**manifest["arguments"], **manifest["operands"]}
     shapes = {name: shape for row in chosen.values() for name, shape in row.get("shapes", {}).items()}
-    # A pool is updated in place.
-    pool = chosen["ends"].get("pool")
+    pool = chosen["ends"].get("pool")  # It is updated in place.
 
     def argument_of(array: str) -> Argument:
         shape = shapes.get(array, arrays[array]["shape"]).format(**values)
@@ -126,11 +125,9 @@ def layer_function(manifest: Manifest, name: str, function: Function, choice: Ch
         return Argument(arrays[array]["operand"], kind, words)
 
     # A scalar stands behind an array.
-    scalars = {place: Argument(*scalar) for row in chosen.values() for place, scalar in row.get("scalars", {}).items()}
-    inputs = []
-    for array in function.arguments:
-        if array not in absent:
-            inputs += [argument_of(array), *([scalars[array]] if array in scalars else [])]
+    scalars = {place: [Argument(*scalar)] for row in chosen.values() for place, scalar in row.get("scalars", {}).items()}
+    there = [array for array in function.arguments if array not in absent]
+    inputs = [argument for array in there for argument in (argument_of(array), *scalars.get(array, []))]
     results = [argument_of(array) for array in function.results if array not in absent]
     # A row that gives an array says so to an op that has it.
     rows = [row for row in chosen.values() if set(row.get("gives", [])) <= set(function.results)]
@@ -140,11 +137,10 @@ def layer_function(manifest: Manifest, name: str, function: Function, choice: Ch
 
 def conversion_function(manifest: Manifest, name: str, kind: str, takes: list[str], source: str, target: str) -> str:
     """The function that converts an array [B, T, H, C] of one type to one of another; without a source it is empty."""
-    types = {"factor": "f32", "a_log": "tensor<?xf32>", "dt_bias": "tensor<?xf32>"}
-    for word, key in (("input", source), ("like", target)):
-        types[word] = f"tensor<?x?x?x?x{manifest['types'][key]['mlir']}>" if key else ""
+    given = {"input": source, "like": target}
+    arrays = {word: f"tensor<?x?x?x?x{manifest['types'][key]['mlir']}>" for word, key in given.items() if key}
+    types = {"factor": "f32", "a_log": "tensor<?xf32>", "dt_bias": "tensor<?xf32>", **arrays}
     # What a copy makes has its channels side by side.
     strided = ["gdn.strided"] if "like" in takes else []
-    notes = {word: [f'gdn.name = "{word}"', *(strided if word != "factor" else [])] for word in takes}
-    inputs = [Argument(word, types[word], notes[word]) for word in takes]
+    inputs = [Argument(w, types[w], [f'gdn.name = "{w}"', *(strided if w != "factor" else [])]) for w in takes]
     return _function(name, f"gdn.convert {kind}", inputs, [Argument("result", types["like"], strided)])
