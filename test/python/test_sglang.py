@@ -1,0 +1,312 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The plug-in of SGLang: prefills, decoding and verification over one pool against float64, and when SGLang's own kernels run.
+
+Small classes stand for SGLang's dispatcher, backend and kernels. Where SGLang can be imported, from the Python files of its
+wheel too, its own registry of hooks and its own dispatcher take their place.
+"""
+
+import importlib.metadata
+import logging
+import os
+import subprocess
+import sys
+import types
+
+import numpy as np
+import pytest
+from reference import gated_delta_rule, rms_error
+
+torch = pytest.importorskip("torch")
+
+import gdn.sglang  # noqa: E402
+from gdn import _serving  # noqa: E402
+
+KEY_HEADS, HEADS, CHANNELS, SLOTS, STEPS = 2, 4, 32, 7, 4
+ROLES = ("decode_kernel", "extend_kernel", "verify_kernel", "tree_verify_kernel")
+
+
+class TritonGDNKernel:
+    """SGLang's kernel: it counts its calls."""
+
+    supports_packed_decode = True
+    supports_strided_target_verify_qkv = True
+
+    def __init__(self):
+        self.ran = []
+
+    def _call(self, name):
+        self.ran.append(name)
+        return name
+
+    def packed_decode(self, mixed_qkv, a, b, **words):
+        return self._call("packed_decode")
+
+    def decode(self, q, k, v, a, b, **words):
+        return self._call("decode")
+
+    def extend(self, q, k, v, g, beta, **words):
+        return self._call("extend")
+
+    def target_verify(self, A_log, dt_bias, q, k, v, a, b, **words):
+        return self._call("target_verify")
+
+
+class Sequence:
+    """The state and outputs of one sequence in float64."""
+
+    def __init__(self, row):
+        self.row, self.state = row, None
+
+    def expected(self, layer, q, k, v, a, b, commit=True):
+        o, state = gated_delta_rule(
+            *(x.double()[None] for x in (q, k, v, a, b)), initial_state=self.state, l2norm=True, gate_domain="raw",
+            A_log=layer.A_log.double(), dt_bias=layer.dt_bias.double(), beta_domain="logit", v_first=True,
+        )  # fmt: skip
+        if commit:
+            self.state = state
+        return o[0], state
+
+
+class Layer:
+    """What SGLang's backend gives its dispatcher: the parameters, the pool, tokens behind the convolution."""
+
+    def __init__(self, monkeypatch, dtype=torch.float32, pool=torch.float32):
+        self.random, self.dtype = torch.Generator().manual_seed(5), dtype
+        self.A_log, self.dt_bias = self.draw(HEADS).float(), self.draw(HEADS)
+        # Slot 0 is for padded rows. Pages are longer than states.
+        size = HEADS * CHANNELS**2
+        self.pool = torch.zeros(SLOTS, size + 40, dtype=pool)[:, :size].unflatten(1, (HEADS, CHANNELS, CHANNELS))
+        self.own = TritonGDNKernel()
+        self.dispatcher = types.SimpleNamespace(**dict.fromkeys(ROLES, self.own), supports_packed_decode=True)
+        step = types.SimpleNamespace(has_mamba_track_mask=False, track_ssm_h_src=torch.empty(0))
+        self.backend = types.SimpleNamespace(
+            kernel_dispatcher=self.dispatcher, forward_metadata=step,
+            verify_intermediate_state_indices=torch.arange(SLOTS, dtype=torch.int32),
+        )  # fmt: skip
+        # As SGLang's class and module are called.
+        monkeypatch.setattr(TritonGDNKernel, "__module__", "sglang.srt.kernels")
+        module = types.SimpleNamespace(TritonGDNKernel=TritonGDNKernel)
+        names = "sglang.srt.layers.attention.linear.kernels.gdn_triton"
+        for i, letter in enumerate(names):
+            if letter == "." and names[:i] not in sys.modules:
+                monkeypatch.setitem(sys.modules, names[:i], types.ModuleType(names[:i]))
+        monkeypatch.setitem(sys.modules, names, module)
+        gdn.sglang.serve(None, self.backend)
+
+    def draw(self, *shape):
+        return torch.randn(*shape, generator=self.random).to(self.dtype)
+
+    def tokens(self, count):
+        """q, k, v as views of the convolution's output; a; b; and that output."""
+        mixed = self.draw(count, (2 * KEY_HEADS + HEADS) * CHANNELS)
+        keys = KEY_HEADS * CHANNELS
+        parts = [x.unflatten(1, (-1, CHANNELS)) for x in mixed.split([keys, keys, HEADS * CHANNELS], 1)]
+        return parts, self.draw(count, HEADS), self.draw(count, HEADS), mixed
+
+    def words(self, rows, ends=None):
+        numbers = lambda values: torch.tensor(values, dtype=torch.int32)  # noqa: E731
+        words = {"ssm_states": self.pool, "cache_indices": numbers(rows)}
+        return words if ends is None else {**words, "query_start_loc": numbers(ends)}
+
+    @property
+    def gates(self):
+        return {"A_log": self.A_log, "dt_bias": self.dt_bias}
+
+    def extend(self, sequences, lengths):
+        """A prefill; outputs and those of float64."""
+        parts, a, b, _ = self.tokens(sum(lengths))
+        ends = np.cumsum([0, *lengths]).tolist()
+        g = -self.A_log.exp() * torch.nn.functional.softplus(a.float() + self.dt_bias.float())
+        out, _, _ = self.dispatcher.extend_kernel.extend(
+            *(x[None] for x in parts), g[None], b.float().sigmoid()[None], **self.words([s.row for s in sequences], ends)
+        )
+        return out[0], self.wanted(sequences, ends, parts, a, b)
+
+    def wanted(self, sequences, ends, parts, a, b):
+        pieces = [
+            s.expected(self, *(x[i:j] for x in (*parts, a, b)))[0] for s, i, j in zip(sequences, ends, ends[1:]) if s.row > 0
+        ]
+        return np.concatenate(pieces)
+
+    def decode(self, sequences, packed):
+        """A token of each sequence, in the call that SGLang makes if a kernel takes the convolution's output, and in the other."""
+        parts, a, b, mixed = self.tokens(len(sequences))
+        ends = list(range(len(sequences) + 1))
+        rows = [s.row for s in sequences]
+        if packed:
+            shape = {"scale": CHANNELS**-0.5, "num_v_heads": HEADS, "head_v_dim": CHANNELS}
+            out = self.dispatcher.decode_kernel.packed_decode(mixed, a, b, **self.gates, **self.words(rows), **shape)
+        else:
+            out = self.dispatcher.decode_kernel.decode(*(x[None] for x in parts), a, b, **self.gates, **self.words(rows, ends))
+        assert not out[0, [n for n, row in enumerate(rows) if row < 0]].any()
+        there = [n for n, row in enumerate(rows) if row > 0]
+        return out[0, there], self.wanted(sequences, ends, parts, a, b)
+
+
+FORMS = {
+    "float32": ({}, 1e-5), "bfloat16": ({"dtype": torch.bfloat16}, 8e-3),
+    "a pool in bfloat16": ({"dtype": torch.bfloat16, "pool": torch.bfloat16}, 3e-2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_steps(form, monkeypatch):
+    """Prefills in two pieces, decoding in both calls beside padded rows, and a slot of another sequence."""
+    words, tolerance = FORMS[form]
+    layer = Layer(monkeypatch, **words)
+    first, second = Sequence(3), Sequence(5)
+    got = [layer.extend([first, second], [70, 3]), layer.extend([second, first], [20, 1])]
+    for packed in (True, False):
+        got.append(layer.decode([first, Sequence(-1), second], packed))
+    for o, wanted in got:
+        assert rms_error(o.float(), wanted) < tolerance
+    for sequence in (first, second):
+        assert rms_error(layer.pool[sequence.row].float(), sequence.state[0]) < tolerance
+    assert not layer.pool[[1, 2, 4, 6]].any() and not layer.own.ran
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("tree", [False, True])
+@pytest.mark.parametrize("own_indices", [False, True])
+def test_verification(form, tree, own_indices, monkeypatch):
+    """The pool stays, and the buffer has the state after each token; SGLang copies the accepted one."""
+    words, tolerance = FORMS[form]
+    layer = Layer(monkeypatch, **words)
+    sequences = [Sequence(2), Sequence(4)]
+    layer.extend(sequences, [9, 30])
+    before = layer.pool.clone()
+    parts, a, b, _ = layer.tokens(2 * STEPS)
+    # Of each token: the root has none; the others go on from the root, the root, and the second token.
+    parents = torch.tensor([[-1, 0, 0, 1], [-1, 0, 1, 2]], dtype=torch.int32) if tree else None
+    buffer = torch.full((SLOTS, STEPS, HEADS, CHANNELS, CHANNELS), torch.nan, dtype=layer.pool.dtype)
+    indices = layer.backend.verify_intermediate_state_indices if own_indices else torch.tensor([5, 1], dtype=torch.int32)
+    for _ in range(2):
+        out = layer.dispatcher.verify_kernel.target_verify(
+            **layer.gates, **dict(zip("qkv", (x[None] for x in parts))), a=a, b=b, intermediate_states_buffer=buffer,
+            **layer.words([2, 4], [0, STEPS, 2 * STEPS]), cache_steps=STEPS, retrieve_parent_token=parents,
+            intermediate_state_indices=indices, stable_rows=False,
+        )  # fmt: skip
+    assert torch.equal(layer.pool, before) and not layer.own.ran
+    for n, sequence in enumerate(sequences):
+        for t in range(STEPS):
+            path = [t]
+            while path[0] > 0:
+                path.insert(0, int(parents[n, path[0]]) if tree else path[0] - 1)
+            at = [n * STEPS + step for step in path]
+            o, state = sequence.expected(layer, *(x[at] for x in (*parts, a, b)), commit=False)
+            assert rms_error(out[0, n * STEPS + t].float(), o[-1]) < 2 * tolerance
+            assert rms_error(buffer[indices[n], t].float(), state[0]) < 2 * tolerance
+    assert buffer[[n for n in range(SLOTS) if n not in indices[:2]]].isnan().all()
+
+
+def test_what_is_left_to_sglang(monkeypatch, caplog):
+    """With one line for each kind, whatever the number of calls is."""
+    _serving._said.clear()
+    layer = Layer(monkeypatch)
+    x, gates = torch.zeros(1, 3, HEADS, CHANNELS), torch.zeros(1, 3, HEADS)
+    words = layer.words([1], [0, 3])
+    kernel = layer.dispatcher.extend_kernel
+    with caplog.at_level(logging.WARNING, "gdn.sglang"):
+        for _ in range(2):
+            assert kernel.extend(x, x, x, gates, gates, **words, inplace_update=False) == "extend"
+            layer.backend.forward_metadata.has_mamba_track_mask = True
+            layer.backend.forward_metadata.track_ssm_h_src = torch.zeros(1)
+            assert kernel.extend(x, x, x, gates, gates, **words) == "extend"
+            layer.backend.forward_metadata.has_mamba_track_mask = False
+            assert kernel.extend(x, x, x, gates, gates, **{**words, "query_start_loc": torch.zeros(2)}) == "extend"
+            decoding = {**layer.gates, **layer.words([1]), "scale": 1.0, "num_v_heads": HEADS, "head_v_dim": CHANNELS}
+            mixed, a = torch.zeros(1, 8 * CHANNELS), torch.zeros(1, HEADS)
+            assert kernel.packed_decode(mixed, a, a, **decoding, replayssm_d=x) == "packed_decode"
+            assert kernel.packed_decode(mixed, "no gates", a, **decoding) == "packed_decode"
+    reasons = (
+        "multi-item scoring as before: gdn writes", "prefills that keep states inside as before: gdn has no kernels",
+        "prefill as before: cu_seqlens: expected a tensor of int32", "decoding by ReplaySSM as before: gdn has no",
+        "decoding as before: AttributeError",
+    )  # fmt: skip
+    assert len(caplog.messages) == len(reasons)
+    for message, reason in zip(caplog.messages, reasons):
+        assert message.startswith("gdn: SGLang runs") and reason in message
+
+
+def test_decoding_with_states_of_16_bits_on_a_gpu(monkeypatch):
+    """SGLang's kernels are faster."""
+    layer = Layer(monkeypatch, pool=torch.bfloat16)
+    assert not layer.dispatcher.decode_kernel._decodes(types.SimpleNamespace(is_cuda=True), layer.pool)
+
+
+def test_kernels_of_others_stay(monkeypatch, caplog):
+    layer = Layer(monkeypatch)
+    other = type("Other", (), {"__module__": "elsewhere"})()
+    dispatcher = types.SimpleNamespace(**dict.fromkeys(ROLES, TritonGDNKernel()), supports_packed_decode=True)
+    dispatcher.decode_kernel = other
+    with caplog.at_level(logging.WARNING, "gdn.sglang"):
+        for _ in range(2):
+            gdn.sglang.serve(None, types.SimpleNamespace(kernel_dispatcher=dispatcher))
+    assert dispatcher.decode_kernel is other and not dispatcher.supports_packed_decode
+    assert dispatcher.extend_kernel is dispatcher.verify_kernel is dispatcher.tree_verify_kernel
+    assert dispatcher.extend_kernel.is_gdn and not layer.own.ran
+    assert "expected SGLang's own decode_kernel, got Other of another plug-in" in caplog.messages[0]
+
+
+@pytest.fixture
+def hooks(monkeypatch):
+    """SGLang's registry of hooks."""
+    registered = []
+    registry = types.SimpleNamespace(register=lambda *arguments: registered.append(arguments))
+    names = "sglang.srt.plugins.hook_registry"
+    for i, letter in enumerate(names):
+        if letter == "." and names[:i] not in sys.modules:
+            monkeypatch.setitem(sys.modules, names[:i], types.ModuleType(names[:i]))
+    module = types.SimpleNamespace(HookRegistry=registry, HookType=types.SimpleNamespace(AFTER="after"))
+    monkeypatch.setitem(sys.modules, names, module)
+    monkeypatch.setenv("GDN_SGLANG", "1")
+    return registered
+
+
+def test_register(hooks, monkeypatch, caplog):
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.5.24")
+    with caplog.at_level(logging.WARNING, "gdn.sglang"):
+        gdn.sglang.register()
+    assert not hooks and "expected SGLang 0.5.23*, got 0.5.24" in caplog.messages[0]
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.5.23")
+    gdn.sglang.register()
+    ((target, hook, when),) = hooks
+    assert target.endswith("gdn_backend.GDNAttnBackend.__init__") and hook is gdn.sglang.serve and when == "after"
+
+
+def test_the_entry_point():
+    """SGLang finds `register` in the installed package."""
+    try:
+        package = importlib.metadata.distribution("gdn")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("gdn is not installed as a package")
+    (found,) = package.entry_points.select(group="sglang.srt.plugins")
+    assert found.load() is gdn.sglang.register
+
+
+@pytest.mark.parametrize("value", [None, "0"])
+def test_off_without_a_trace(value):
+    """The entry point imports nothing but gdn, which is light, and what that needs."""
+    code = "import sys, gdn; before = set(sys.modules); import gdn.sglang; gdn.sglang.register(); print(set(sys.modules) - before)"
+    environment = {name: x for name, x in os.environ.items() if name != "GDN_SGLANG"}
+    if value:
+        environment["GDN_SGLANG"] = value
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.strip() == "{'gdn.sglang'}"
+
+
+def test_the_real_dispatcher(monkeypatch):
+    """SGLang's own classes: the hook is applied to its backend's constructor, and its dispatcher takes gdn's kernels."""
+    backends = pytest.importorskip("sglang.srt.layers.attention.linear.gdn_backend")
+    registry = pytest.importorskip("sglang.srt.plugins.hook_registry")
+    monkeypatch.setenv("GDN_SGLANG", "1")
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.5.23")
+    gdn.sglang.register()
+    target = "sglang.srt.layers.attention.linear.gdn_backend.GDNAttnBackend.__init__"
+    assert any(hook is gdn.sglang.serve for _, hook, _ in registry.HookRegistry._hooks[target])
+    triton = types.SimpleNamespace(is_triton=lambda: True, is_flashinfer=lambda: False)
+    dispatcher = backends.GDNKernelDispatcher(triton, triton)
+    gdn.sglang.serve(None, types.SimpleNamespace(kernel_dispatcher=dispatcher))
+    assert all(getattr(dispatcher, role).is_gdn for role in ROLES)
+    assert isinstance(dispatcher.extend_kernel, type(dispatcher.extend_kernel.own))
