@@ -178,14 +178,14 @@ def make_kernel(parent: Any) -> type:
             """Rows [N, S] of a buffer [slots, between, ...]. The backend's own indices never change: their rows stay, as a CUDA
             graph may have them."""
             key = count, between, tokens
-            if is_own := indices is getattr(self.backend, "verify_intermediate_state_indices", None):
-                if key in self._rows:
-                    return self._rows[key]
-                is_own = not (indices.is_cuda and torch.cuda.is_current_stream_capturing())
+            is_own = indices is getattr(self.backend, "verify_intermediate_state_indices", None)
+            if is_own and key in self._rows:
+                return self._rows[key]
             steps = torch.arange(tokens, dtype=torch.int32, device=indices.device)
             first = indices[:count, None].int()
             rows = torch.where(first < 0, -1, first * between + steps)
-            if is_own:
+            # What a graph makes while it is captured is there only when it runs.
+            if is_own and not (indices.is_cuda and torch.cuda.is_current_stream_capturing()):
                 self._rows[key] = rows
             return rows
 

@@ -38,12 +38,6 @@ class Part(NamedTuple):
     where: Any
 
 
-def _log() -> Any:
-    import logging
-
-    return logging.getLogger("gdn.vllm")
-
-
 def register() -> None:
     """Puts gdn under vLLM's layer where GDN_VLLM is 1; may be called again."""
     if os.environ.get("GDN_VLLM") != "1":
@@ -53,7 +47,9 @@ def register() -> None:
 
     version = importlib.metadata.version("vllm")
     if not version.startswith(TESTED):
-        _log().warning("gdn: expected vLLM %s*, got %s; its layers stay as they are", "* or ".join(TESTED), version)
+        from ._serving import log_of
+
+        log_of("vllm").warning("gdn: expected vLLM %s*, got %s; its layers stay as they are", "* or ".join(TESTED), version)
         return
     custom_op = importlib.import_module("vllm.model_executor.custom_op")
     engine = importlib.import_module("vllm.model_executor.layers.mamba.gdn.qwen_gdn_linear_attn")
@@ -61,14 +57,17 @@ def register() -> None:
     if other is None:
         custom_op.PluggableLayer.register_oot(name=_LAYER)(make_layer(engine))
     elif not getattr(other, "is_gdn", False):
-        _log().warning("gdn: expected vLLM's own %s, got %s of another plug-in, which stays", _LAYER, other.__qualname__)
+        from ._serving import log_of
+
+        message = "gdn: expected vLLM's own %s, got %s of another plug-in, which stays"
+        log_of("vllm").warning(message, _LAYER, other.__qualname__)
 
 
 def make_layer(engine: Any) -> type:
     """The layer's class over vLLM's own, which is in the module `engine`."""
-    import torch
-
     import gdn
+
+    from . import _serving
 
     parent: Any = getattr(engine, _LAYER)
 
@@ -78,9 +77,7 @@ def make_layer(engine: Any) -> type:
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
-            #: Whether gdn runs a kind of step, as far as it has been asked.
-            self.runs_gdn: dict[str, bool] = {}
-            self._float_bias: tuple[Any, Any] = (None, None)
+            self.asked, self.floats = _serving.Asked("vLLM"), _serving.Floats()
 
         def _forward_core(self, mixed_qkv: Any, b: Any, a: Any, core_attn_out: Any) -> None:
             steps = engine.get_forward_context().attn_metadata
@@ -96,7 +93,7 @@ def make_layer(engine: Any) -> type:
 
         def _can_use_fused_gdn_mtp_decode(self, attn_metadata: Any) -> bool:
             """Whether vLLM's kernel verifies speculated tokens: not where gdn does, or may do."""
-            is_gdns = self.kv_cache[1].element_size() == 4 and self.runs_gdn.get(_VERIFYING, True)
+            is_gdns = self.kv_cache[1].element_size() == 4 and self.asked.runs.get(_VERIFYING, True)
             return not is_gdns and super()._can_use_fused_gdn_mtp_decode(attn_metadata)
 
         def _parts(self, step: Any, *tensors: Any) -> Any:
@@ -145,7 +142,7 @@ def make_layer(engine: Any) -> type:
             pool = self.kv_cache[1]
             words = {
                 "initial_state": pool, "final_state": pool, "first_state": _FIRST_STATE, "state_layout": "vk",
-                "A_log": self.A_log, "dt_bias": self._bias(), "use_gate_in_kernel": True,
+                "A_log": self.A_log, "dt_bias": self.floats.of(self.dt_bias), "use_gate_in_kernel": True,
                 "use_beta_sigmoid_in_kernel": True, "use_qk_l2norm_in_kernel": True,
             }  # fmt: skip
             if part.is_spec:
@@ -166,50 +163,21 @@ def make_layer(engine: Any) -> type:
                     "state_indices": step.prefill_state_indices, "has_initial_state": step.prefill_has_initial_state,
                 }  # fmt: skip
 
-        def _bias(self) -> Any:
-            """dt_bias in float32, as kernels read it: converted once, and again when it has changed."""
-            given = self.dt_bias
-            if given.dtype is torch.float32:
-                return given
-            mark = given.data_ptr(), 0 if given.is_inference() else given._version
-            if self._float_bias[0] != mark:
-                self._float_bias = mark, given.detach().float()
-            return self._float_bias[1]
-
         def _serves(self, step: Any, mixed_qkv: Any, b: Any, a: Any, out: Any) -> bool:
             """Whether gdn runs a step. It is asked once for each kind, by all that a call itself checks."""
             is_spec = step.spec_sequence_masks is not None
             if getattr(step, "flashinfer_checkpoint_plan", None) is not None:
-                return self._decide("states inside a prefill", "gdn has no kernels for them")
+                return self.asked.decide("states inside a prefill", "gdn has no kernels for them")
             if mixed_qkv.is_cuda and not step.num_prefills and self.kv_cache[1].element_size() == 2:
-                return self._decide("decoding with states of 16 bits", "its kernels are faster with them")
+                return self.asked.decide("decoding with states of 16 bits", "its kernels are faster with them")
             kind = _VERIFYING if is_spec else "decoding"
             if step.num_prefills:
                 kind = f"prefill and {kind}" if is_spec or step.num_decodes else "prefill"
-            if kind in self.runs_gdn:
-                return self.runs_gdn[kind]
-            if mixed_qkv.is_cuda and torch.cuda.is_current_stream_capturing():
-                return False
-            try:
-                for part in self._parts(step, mixed_qkv, b, a, out):
-                    for name, call in self._calls(step, part):
-                        if not (answer := gdn.supported(**call, function=name)):
-                            return self._decide(kind, answer.reasons[0])
-            except Exception as error:
-                return self._decide(kind, f"{type(error).__name__}: {error}")
-            return self._decide(kind)
 
-        def _decide(self, kind: str, reason: str = "") -> bool:
-            """Remembers whether gdn runs a kind of step, and says once for all layers why not."""
-            if kind not in self.runs_gdn:
-                self.runs_gdn[kind] = not reason
-                if reason and (kind, reason) not in _said:
-                    _said.add((kind, reason))
-                    _log().warning("gdn: vLLM runs %s as before: %s", kind, reason)
-            return self.runs_gdn[kind]
+            def calls() -> Any:
+                for part in self._parts(step, mixed_qkv, b, a, out):
+                    yield from self._calls(step, part)
+
+            return self.asked.serves(kind, calls, mixed_qkv.is_cuda)
 
     return Layer
-
-
-#: What has been said of steps that vLLM runs as before.
-_said: set[tuple[str, str]] = set()

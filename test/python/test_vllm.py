@@ -24,6 +24,7 @@ from vllm_stand_in import (  # noqa: E402
 )  # fmt: skip
 
 import gdn.vllm  # noqa: E402
+from gdn import _serving  # noqa: E402
 
 
 @pytest.fixture(params=["stand-in", "vLLM"])
@@ -44,7 +45,7 @@ def made(request, monkeypatch):
         kind = gdn.vllm.make_layer(module)
         # As vLLM's own tests do: a layer without its projections, which a model's configuration would have to make.
         layer = kind.__new__(kind)
-        vars(layer).update(vars(StandIn(**words)), runs_gdn={}, _float_bias=(None, None))
+        vars(layer).update(vars(StandIn(**words)), asked=_serving.Asked("vLLM"), floats=_serving.Floats())
         return engine, layer
 
     return make
@@ -109,7 +110,7 @@ def test_who_verifies(made):
     for pool, decided, is_vllms in ((torch.float32, None, False), (torch.float32, False, True), (torch.bfloat16, None, True)):
         _, layer = made(dtype=torch.bfloat16, pool=pool)
         if decided is not None:
-            layer.runs_gdn["speculated tokens"] = decided
+            layer.asked.runs["speculated tokens"] = decided
         layer.gdn_decode_kernel = None
         parent = type(layer).__mro__[1]
         asked = []
@@ -142,7 +143,7 @@ def test_a_bias_that_changes(made):
 ])  # fmt: skip
 def test_what_is_left_to_vllm(what, reason, caplog):
     """With one line, whatever the number of layers and steps is."""
-    gdn.vllm._said.clear()
+    _serving._said.clear()
     engine = engine_of(StandIn)
     layers = [gdn.vllm.make_layer(engine)() for _ in range(2)]
     step = Step([5], [1], [False])
@@ -161,7 +162,7 @@ def test_decoding_with_states_of_16_bits_on_a_gpu():
     layer = gdn.vllm.make_layer(engine_of(StandIn))(dtype=torch.bfloat16, pool=torch.bfloat16)
     on_gpu = types.SimpleNamespace(is_cuda=True)
     assert not layer._serves(Step([1], [1], [True], decodes=1), on_gpu, None, None, None)
-    assert layer.runs_gdn == {"decoding with states of 16 bits": False}
+    assert layer.asked.runs == {"decoding with states of 16 bits": False}
 
 
 @pytest.mark.parametrize("steps", [None, {}])
