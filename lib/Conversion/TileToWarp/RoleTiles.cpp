@@ -180,9 +180,10 @@ LogicalResult RoleLayouts::convertCausal(tile::CausalOp causal) {
   if (failed(source))
     return failure();
   // Wherever the tile lies in the fragment: its rows repeat.
-  map.map(
-      causal.getResult(),
-      Value(CausalOp::create(b, causal.getLoc(), *source, causal.getStrict())));
+  auto cut = CausalOp::create(b, causal.getLoc(), *source, causal.getStrict());
+  if (Attribute use = causal->getAttr(tile::kRereadAttrName))
+    cut->setAttr(tile::kRereadAttrName, use);
+  map.map(causal.getResult(), cut.getResult());
   return placeLike(causal.getResult(), causal.getSource());
 }
 

@@ -68,6 +68,46 @@ struct LowerElementwise : ConversionPattern {
   }
 };
 
+/// The row that a mask compares the numbers of rows with, if it is the first
+/// one of a warp's: all rows of a warp have one answer then.
+static std::optional<int64_t> findFirstRow(arith::CmpIOp mask) {
+  auto numbers = mask ? mask.getLhs().getDefiningOp<IotaOp>() : IotaOp();
+  auto bound =
+      mask ? mask.getRhs().getDefiningOp<arith::ConstantOp>() : nullptr;
+  auto dense = bound ? dyn_cast<DenseElementsAttr>(bound.getValue()) : nullptr;
+  if (!numbers || numbers.getDimension() != 0 ||
+      !isEncoded<FragmentAttr>(numbers.getType()) || !dense || !dense.isSplat())
+    return std::nullopt;
+  int64_t row = dense.getSplatValue<APInt>().getSExtValue();
+  bool splits = mask.getPredicate() == arith::CmpIPredicate::slt ||
+                mask.getPredicate() == arith::CmpIPredicate::sge;
+  if (!splits || row % format::kWarpRows != 0)
+    return std::nullopt;
+  return row;
+}
+
+/// A select of rows of whole warps that is made anew has one condition, which
+/// is made here: a loop would hold a predicate for each.
+struct LowerSelectOfWarps : OpConversionPattern<arith::SelectOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(arith::SelectOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto mask = op.getCondition().getDefiningOp<arith::CmpIOp>();
+    std::optional<int64_t> row = findFirstRow(mask);
+    if (!row || !op->hasAttr(tile::kRereadAttrName))
+      return rewriter.notifyMatchFailure(op, "not anew of whole warps");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value isOfWarp = arith::CmpIOp::create(
+        b, mask.getPredicate(), createGroupWarp(b, createThreadHere(b)),
+        createI32(b, *row / format::kWarpRows));
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(
+        op, isOfWarp, adaptor.getTrueValue(), adaptor.getFalseValue());
+    return success();
+  }
+};
+
 /// Rounds pairs by an instruction that LLVM does not know: it would move a
 /// select behind a truncation, where it takes an instruction for each half.
 struct LowerTruncF : OpConversionPattern<arith::TruncFOp> {
@@ -271,8 +311,8 @@ struct LowerIota : OpConversionPattern<IotaOp> {
 
 void warp::populateElementwisePatterns(const TypeConverter &converter,
                                        RewritePatternSet &patterns) {
-  patterns.add<LowerTruncF, LowerExtF>(converter, patterns.getContext(),
-                                       /*benefit=*/2);
+  patterns.add<LowerTruncF, LowerExtF, LowerSelectOfWarps>(
+      converter, patterns.getContext(), /*benefit=*/2);
   patterns.add<LowerElementwise, LowerConstant, LowerSplat, LowerEmpty,
                LowerBroadcast, LowerReduce, LowerIota>(converter,
                                                        patterns.getContext());

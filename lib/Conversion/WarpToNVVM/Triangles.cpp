@@ -8,6 +8,7 @@
 
 #include "Lowering.h"
 
+#include "gdn/Dialect/Tile/IR/LoopAttributes.h"
 #include "gdn/Dialect/Warp/IR/Formats.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -73,10 +74,12 @@ namespace {
 /// all.
 class CausalMasks {
 public:
-  CausalMasks(ImplicitLocOpBuilder &b, int64_t columns, bool isStrict,
+  CausalMasks(ImplicitLocOpBuilder &b, CausalOp op, int64_t columns,
               bool isPacked)
-      : b(b), warps(columns / format::kWarpRows), isStrict(isStrict),
-        isPacked(isPacked), thread(createThread(b)) {}
+      : b(b), warps(columns / format::kWarpRows), isStrict(op.getStrict()),
+        isPacked(isPacked),
+        thread(op->hasAttr(tile::kRereadAttrName) ? createThreadHere(b)
+                                                  : createThread(b)) {}
 
   /// The mask of element `parity` of a row of blocks at h - j = `distance`, or
   /// of both if packed.
@@ -156,7 +159,7 @@ struct LowerCausal : OpConversionPattern<CausalOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     auto type = cast<VectorType>(adaptor.getSource().getType());
     int64_t bits = type.getElementTypeBitWidth(), perWord = 32 / bits;
-    CausalMasks masks(b, op.getType().getDimSize(1), op.getStrict(),
+    CausalMasks masks(b, op, op.getType().getDimSize(1),
                       /*isPacked=*/perWord == 2);
     auto words =
         VectorType::get(type.getNumElements() / perWord, b.getI32Type());
