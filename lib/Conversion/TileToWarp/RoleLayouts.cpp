@@ -196,6 +196,9 @@ LogicalResult RoleLayouts::convert(Operation *op) {
     return success();
   if (isOfRowDots(op))
     return success();
+  if (auto round = dyn_cast<arith::TruncFOp>(op);
+      round && isGroup && round->hasAttr(tile::kSharedAttrName))
+    return convertShared(round);
   if (auto difference = dyn_cast<arith::SubFOp>(op);
       difference && isOfNegated(difference))
     return convertDifference(difference);

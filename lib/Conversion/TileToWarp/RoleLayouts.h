@@ -140,6 +140,10 @@ private:
   FailureOr<InShared> getShared(Value old);
   FailureOr<Value> publish(Value old, bool inTurn = false);
   FailureOr<InShared> publishRows(tensor::ExtractSliceOp slice);
+  LogicalResult convertShared(arith::TruncFOp round);
+  /// The view of the slot that `round` may overwrite: of a tile that it is made
+  /// of, and that nobody reads behind it; null if there is none.
+  Value findReplaced(arith::TruncFOp round);
   /// The left operand of a product of `rows` rows, and whether it is turned.
   FailureOr<Value> getLeft(linalg::ContractOp product, int64_t rows,
                            bool &isTurned);

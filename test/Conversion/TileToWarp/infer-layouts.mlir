@@ -263,3 +263,49 @@ gdn_warp.kernel @constant(%x: memref<?x64xbf16>) threads(256) shared(0) attribut
     gdn_warp.put %ones, %out[0] at %c0 : tensor<128xf32>, <tensor<128xf32>>
   }
 }
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
+
+// What all takers read from shared memory: made of %k, which is read once more behind it, it lies in a place of its own;
+// the last that is made of %k lies in its slot. A reread loads it from there.
+// CHECK-LABEL: gdn_warp.kernel @shared(
+// CHECK: gdn_warp.role "state"
+// CHECK: %[[K:.*]] = gdn_warp.slot get
+// CHECK: %[[FIRST:.*]] = arith.truncf %{{.*}} {gdn_tile.shared}
+// CHECK: %[[PLACE:.*]] = gdn_warp.publish %[[FIRST]] in_turn
+// CHECK: %[[LAST:.*]] = arith.truncf %{{.*}} {gdn_tile.shared}
+// CHECK: gdn_warp.sync warp
+// CHECK: gdn_warp.fragment_store %[[LAST]], %[[K]] :
+// CHECK: %[[SHARED:.*]] = gdn_warp.share %[[K]] :
+// CHECK: %[[P:.*]] = gdn_warp.wgmma %[[SHARED]], %[[PLACE]]
+// CHECK: %[[AGAIN:.*]] = gdn_warp.fragment_load %[[SHARED]]
+// CHECK: %[[WIDE:.*]] = arith.extf %[[AGAIN]]
+// CHECK: arith.mulf %[[P]], %[[WIDE]]
+gdn_warp.kernel @shared(%x: memref<?x64xbf16>, %y: memref<?x64xf32>) threads(256) shared(0)
+    attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %in = gdn_warp.channel "in" depth(2) : <tensor<64x64xbf16>>
+  gdn_warp.role "move" warps(0, 1) {
+    %load = gdn_tile.load %x[%c0, %c0] axes [0, 1] {gdn_tile.step = "load"} : memref<?x64xbf16> -> tensor<64x64xbf16>
+    gdn_warp.put %load, %in[0] at %c0 : tensor<64x64xbf16>, <tensor<64x64xbf16>>
+  }
+  gdn_warp.role "state" warps(4, 4) {
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %two = arith.constant dense<2.0> : tensor<64x64xf32>
+    %three = arith.constant dense<3.0> : tensor<64x64xf32>
+    %k = gdn_warp.get %in[0] at %c0 : <tensor<64x64xbf16>> -> tensor<64x64xbf16>
+    %wide = arith.extf %k : tensor<64x64xbf16> to tensor<64x64xf32>
+    %twice = arith.mulf %wide, %two : tensor<64x64xf32>
+    %first = arith.truncf %twice {gdn_tile.shared} : tensor<64x64xf32> to tensor<64x64xbf16>
+    %thrice = arith.mulf %wide, %three : tensor<64x64xf32>
+    %last = arith.truncf %thrice {gdn_tile.shared} : tensor<64x64xf32> to tensor<64x64xbf16>
+    %p = linalg.contract indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>,
+        affine_map<(m, n, k) -> (m, n)>] ins(%last, %first : tensor<64x64xbf16>, tensor<64x64xbf16>)
+        outs(%zero : tensor<64x64xf32>) -> tensor<64x64xf32>
+    %again = arith.extf %last {gdn_tile.reread = 0 : i64} : tensor<64x64xbf16> to tensor<64x64xf32>
+    %dots = arith.mulf %p, %again : tensor<64x64xf32>
+    gdn_tile.store %dots, %y[%c0, %c0] axes [0, 1] : tensor<64x64xf32> -> memref<?x64xf32>
+  }
+}

@@ -44,6 +44,11 @@ inline constexpr llvm::StringLiteral kRereadAttrName = "gdn_tile.reread";
 /// hold all that it is made of until there.
 inline constexpr llvm::StringLiteral kMadeHereAttrName = "gdn_tile.made_here";
 
+/// Unit attribute of an `arith.truncf` to the operand type: all that takes the
+/// tile reads it from shared memory, where it lies in the place of a tile of a
+/// slot that it is made of if nobody reads that one any more.
+inline constexpr llvm::StringLiteral kSharedAttrName = "gdn_tile.shared";
+
 /// Unit attribute of a load of 16 bits to registers that a loop repeats: words
 /// of 32 bits are worth the code that tests whether the array allows them.
 inline constexpr llvm::StringLiteral kWordsAttrName = "gdn_tile.words";

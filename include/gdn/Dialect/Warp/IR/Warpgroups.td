@@ -121,8 +121,9 @@ def Warp_ShareOp : Warp_Op<"share", [AllTypesMatch<["view", "result"]>]> {
   let description = [{
     The result is the view of a slot that this warpgroup stores to. Its products behind the op read
     what all its warps have stored in front of it. So a tile that is handed to another role and is an operand
-    here lies in shared memory once; `gdn_warp.publish` would store it a second time.
-    The slot goes to its takers when these products are over.
+    here lies in shared memory once; `gdn_warp.publish` would store it a second time. So does a tile that
+    overwrites, in a slot that this role takes, what it is made of.
+    The slot goes to its takers, or back, when these products are over.
     `gdn-warp-lower-publish` writes the op as a fence, and the warps wait for each other.
 
     Example:
@@ -135,7 +136,7 @@ def Warp_ShareOp : Warp_Op<"share", [AllTypesMatch<["view", "result"]>]> {
     ```
   }];
   let arguments = (ins
-      Arg<Warp_ViewType, "A slot that this role fills.">:$view);
+      Arg<Warp_ViewType, "A slot that this role stores to.">:$view);
   let results = (outs
       Res<Warp_ViewType, "The same view.">:$result);
   let assemblyFormat = "$view attr-dict `:` type($view)";
