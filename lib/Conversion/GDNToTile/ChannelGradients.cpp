@@ -27,9 +27,38 @@ Pieces gdn::loadChannelGates(Program &p, Value t) {
     part.firstK = p.b.index(first);
     part.loadStep = "decay";
     part.loadGateParameters();
-    gates.push_back(cumulatedGate(part, t));
+    // A kernel has registers for all gates before sums take any.
+    bool sumsLater = areBlocksInRange(p);
+    gates.push_back(sumsLater ? loadLog2Gate(part, t) : cumulatedGate(part, t));
   }
+  if (areBlocksInRange(p))
+    for (Value &gate : gates)
+      gate = tile::ScanOp::create(p.b, gate, /*axis=*/0, /*reverse=*/false);
   return gates;
+}
+
+SmallVector<ChannelFactors> gdn::makeChannelFactors(Program &p,
+                                                    const Pieces &gates) {
+  SmallVector<ChannelFactors> factors;
+  if (!areBlocksInRange(p))
+    return factors;
+  TileBuilder &b = p.b;
+  b.step("factors");
+  int64_t last = p.facts.C - 1;
+  for (Value G : gates) {
+    ChannelFactors &own = factors.emplace_back();
+    auto row = [&](int64_t token) { return b.row(G, token); };
+    auto between = [&](int64_t from, int64_t to) {
+      return b.exp2(b.sub(row(to), row(from)));
+    };
+    int64_t reference = kReference;
+    own.start = b.exp2(row(reference));
+    for (; reference + kBlock <= last; reference += kBlock)
+      own.steps.push_back(between(reference, reference + kBlock));
+    own.end = between(reference, last);
+    own.whole = b.exp2(row(last));
+  }
+  return factors;
 }
 
 //===----------------------------------------------------------------------===//
@@ -105,9 +134,15 @@ static void addWrites(Program &p, const GradientChunk &chunk, size_t piece,
 /// Queries come first, then keys: so few sums are kept at a time.
 void gdn::addChannelGradients(Program &p, GradientChunk &chunk, size_t piece,
                               Value &dq, function_ref<void()> storeQueries,
-                              Value &dk) {
+                              Value &dk, function_ref<void()> storeKeys) {
   TileBuilder &b = p.b;
   const GradientTiles &in = chunk.in;
+  if (areBlocksInRange(p)) {
+    auto states = [&] { return sumStates(p, in, piece); };
+    return storeGateGradient(p, chunk.t, piece,
+                             addGradientsInRange(p, chunk, piece, states, dq,
+                                                 storeQueries, dk, storeKeys));
+  }
   Piece own(p, chunk, piece);
   Value inRange = isInRange(p, own);
   auto readState = [&](const Pieces &rows, double factor) {
@@ -127,4 +162,5 @@ void gdn::addChannelGradients(Program &p, GradientChunk &chunk, size_t piece,
   dk = sums.gradient;
   storeGateGradient(p, chunk.t, piece,
                     tile::ScanOp::create(b, sums.dots, 0, /*reverse=*/true));
+  storeKeys();
 }

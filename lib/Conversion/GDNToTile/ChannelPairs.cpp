@@ -251,8 +251,7 @@ static RowSums addPairsOfAny(Program &p, Piece &in, Part part, Value state,
   return addPairsInBlocks(p, in, part, sums);
 }
 
-/// Whether every factor of a block of tokens stays in range whatever the gates.
-static bool areBlocksInRange(const Program &p) {
+bool gdn::areBlocksInRange(const Program &p) {
   double most = maxBlockExponent(p.b.getOperandType());
   return isAlwaysInRange(p, kBlock / 2, most);
 }

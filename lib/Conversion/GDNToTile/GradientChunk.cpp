@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GradientChunk.h"
+#include "ChannelPairs.h"
 
 #include "gdn/Dialect/Tile/IR/LoopAttributes.h"
 
@@ -62,6 +62,14 @@ static GradientTiles loadTiles(Program &p, Value t, StateSource source) {
   auto loadOutputs = [&](StringRef step) {
     in.dO = loadRows(p, "d_o", step, t, p.head, V);
   };
+  int64_t length = p.facts.segmentLength;
+  auto loadGradient = [&] {
+    in.dState =
+        loadState(p, "d_states", "load_gradient", keptSegment(p, t, length));
+  };
+  bool writesFirst = p.facts.decay == DecayKind::Channel && areBlocksInRange(p);
+  if (writesFirst)
+    loadGradient();
   if (isKept)
     loadOutputs("load");
   in.dV = loadRows(p, "dv", "load", t, p.head, V);
@@ -71,20 +79,21 @@ static GradientTiles loadTiles(Program &p, Value t, StateSource source) {
   // In one slot, it would keep the others, which have two, waiting.
   if (source == StateSource::Carried)
     loadOutputs("load_output");
-  int64_t length = p.facts.segmentLength;
   if (isKept)
     in.state = loadState(p, "states", "load_state", savedSegment(p, t, length));
-  in.dState =
-      loadState(p, "d_states", "load_gradient", keptSegment(p, t, length));
+  if (!writesFirst)
+    loadGradient();
   if (isMade)
     loadOutputs("load_output");
   in.q = cutKeyPieces(p, loadRows(p, "q", "load_keys", t, p.keyHead, K));
   in.k = cutKeyPieces(p, loadRows(p, "k", "load_keys", t, p.keyHead, K));
   in.beta = loadBeta(p, t);
-  if (p.facts.decay == DecayKind::Channel)
+  if (p.facts.decay == DecayKind::Channel) {
     in.channelGates = loadChannelGates(p, t);
-  else
+    in.factors = makeChannelFactors(p, in.channelGates);
+  } else {
     in.gates = loadChunkGates(p, t);
+  }
   return in;
 }
 
@@ -323,6 +332,8 @@ GradientChunk gdn::beginGradientChunk(Program &p, Value t, StateSource source) {
   b.step("gates");
   if (p.facts.decay == DecayKind::Channel) {
     chunk.followed = hasFollowers(p, t);
+    if (areBlocksInRange(p))
+      chunk.tokens = tokenMask(p, t);
     return chunk;
   }
   chunk.queryFactor = b.fill(p.facts.scale, p.facts.C);

@@ -35,6 +35,16 @@ Pieces makePieces(int64_t channels, function_ref<Value(int64_t, int64_t)> make);
 /// one, which may be that before the chunk before; the program carries it.
 enum class StateSource { Kept, ChunkBefore, Carried };
 
+/// Decays of each channel of a piece of K, f32 [K piece], where the tokens of a
+/// chunk have a reference a block: from the start of the chunk to the first
+/// reference, from each one to the next, from the last one to the end of the
+/// chunk, and over all of it.
+struct ChannelFactors {
+  Value start;
+  Pieces steps;
+  Value end, whole;
+};
+
 /// What a chunk loads, in the operand type.
 struct GradientTiles {
   StateSource source = StateSource::Kept;
@@ -52,6 +62,8 @@ struct GradientTiles {
   /// A gate a channel, summed over the chunk so far, [C, K], by pieces of K;
   /// else empty.
   Pieces channelGates;
+  /// By pieces of K; empty where some chunks have no such references.
+  SmallVector<ChannelFactors> factors;
 };
 
 /// What the pairs of tokens of a chunk make.
@@ -88,6 +100,8 @@ struct GradientChunk {
   /// With a gate a channel 1 for tokens that others of the chunk follow, 0 for
   /// the others, f32 [C].
   Value followed;
+  /// The same for all tokens of the sequence.
+  Value tokens;
   RowDots dots;
 };
 
@@ -162,12 +176,15 @@ Pieces carryState(Program &p, GradientChunk &chunk, size_t piece,
 /// K.
 Pieces loadChannelGates(Program &p, Value t);
 
+/// The factors of these pieces.
+SmallVector<ChannelFactors> makeChannelFactors(Program &p, const Pieces &gates);
+
 /// Adds the terms of a piece of dQ and dK of this value head, f32 [C, K piece],
-/// with a gate a channel, and stores the gradient of that. `storeQueries` runs
-/// behind the last term of dQ.
+/// with a gate a channel, and stores the gradient of that. `storeQueries` and
+/// `storeKeys` run behind the last terms.
 void addChannelGradients(Program &p, GradientChunk &chunk, size_t piece,
                          Value &dq, function_ref<void()> storeQueries,
-                         Value &dk);
+                         Value &dk, function_ref<void()> storeKeys);
 
 /// The gradient of the gate, which may be its logarithm or itself, of that of
 /// its logarithm; `gate` is what the array holds.

@@ -48,8 +48,8 @@ static void addPieceInMemory(Program &p, GradientChunk &chunk, size_t piece,
     b.store(tile, p[name], offsets, {1, 3}, p.end);
   };
   Value dq, dk;
-  addChannelGradients(p, chunk, piece, dq, [&] { add("dq", dq); }, dk);
-  add("dk", dk);
+  addChannelGradients(
+      p, chunk, piece, dq, [&] { add("dq", dq); }, dk, [&] { add("dk", dk); });
 }
 
 void gdn::writePiece(Program &p, GradientChunk &chunk, size_t piece,
@@ -72,8 +72,10 @@ void gdn::writePiece(Program &p, GradientChunk &chunk, size_t piece,
     auto storeQueries = [&] {
       storePiece(p, "dq", chunk.t, piece, member.isLast, q);
     };
-    addChannelGradients(p, chunk, piece, q, storeQueries, k);
-    return storePiece(p, "dk", chunk.t, piece, member.isLast, k);
+    auto storeKeys = [&] {
+      storePiece(p, "dk", chunk.t, piece, member.isLast, k);
+    };
+    return addChannelGradients(p, chunk, piece, q, storeQueries, k, storeKeys);
   }
   auto addWrites = [&] { addWriteKeyGradient(p, chunk, piece, addTo(k)); };
   // What makes states waits for the writes and gradients of the next chunk.

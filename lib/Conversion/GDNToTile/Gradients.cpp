@@ -130,9 +130,10 @@ static Pieces writePieceInCluster(Program &p, GradientChunk &chunk,
       dq = sumSlice(p, number, dq);
       storeQueries();
     };
-    addChannelGradients(p, chunk, piece, dq, storeSum, dk);
-    dk = sumSlice(p, number, dk);
-    storeKeys();
+    addChannelGradients(p, chunk, piece, dq, storeSum, dk, [&] {
+      dk = sumSlice(p, number, dk);
+      storeKeys();
+    });
     return carryState(p, chunk, piece, state);
   }
   Value reads = addQueryGradient(p, chunk, piece, addTo(dq));

@@ -46,45 +46,64 @@
 // CHECK: %[[NEXT:.*]] = arith.mulf %[[BOTH]], %
 // CHECK: scf.yield %[[NEXT]]
 
-// Gates are summed up by halves of K. What a row reads of the chunk goes from one block's reference to the next.
+// Gates are summed up by halves of K. Factors of channels go from one block's reference to the next.
 // CHECK-LABEL: gdn_tile.program @layer_gradients(
 // CHECK-SAME: %dgate: memref<1x?x2x128xf32
+// CHECK: gdn_tile.load %d_states
+// CHECK: gdn_tile.load %d_o
+// CHECK: gdn_tile.load %gate{{.*}}gdn_tile.step = "decay"{{.*}} -> tensor<64x64xbf16>
 // CHECK: gdn_tile.load %gate{{.*}}gdn_tile.step = "decay"{{.*}} -> tensor<64x64xbf16>
 // CHECK: %[[G:.*]] = gdn_tile.scan %{{.*}} axis 0 {gdn_tile.step = "decay"} : tensor<64x64xf32>
-// CHECK: gdn_tile.load %gate{{.*}}gdn_tile.step = "decay"{{.*}} -> tensor<64x64xbf16>
 // CHECK: gdn_tile.scan %{{.*}} axis 0 {gdn_tile.step = "decay"} : tensor<64x64xf32>
-// CHECK: %[[OWN:.*]] = gdn_tile.diagonal %{{.*}} {gdn_tile.step = "scores"}
-// CHECK: %[[E:.*]] = gdn_tile.rebase %[[G]] axis 0 block 16 at 7 {gdn_tile.reread = {{[0-9]+}} : i64, gdn_tile.step = "low_keys"}
+// CHECK: %[[SEVENTH:.*]] = tensor.extract_slice %[[G]][7, 0] [1, 64] [1, 1] {gdn_tile.step = "factors"}
+// CHECK: %[[TO_FIRST:.*]] = math.exp2 %[[SEVENTH]]
+// CHECK: %[[NEXT:.*]] = tensor.extract_slice %[[G]][23, 0]
+// CHECK: %[[BETWEEN:.*]] = arith.subf %[[NEXT]], %[[SEVENTH]]
+// CHECK: %[[STEP:.*]] = math.exp2 %[[BETWEEN]]
+// CHECK: %[[OWN:.*]] = gdn_tile.diagonal %{{.*}} {gdn_tile.step = "scores"} : tensor<64x64xf32>
+// Rows are decayed once, and all that takes them reads them.
+// CHECK: %[[E:.*]] = arith.subf %[[G]], %{{.*}} {gdn_tile.reread
 // CHECK: %[[MINUS:.*]] = arith.negf %[[E]]
 // CHECK: math.exp2 %[[MINUS]]
-// CHECK: %[[WRITTEN:.*]] = arith.truncf
+// CHECK: %[[WRITTEN:.*]] = arith.truncf %{{.*}} {gdn_tile.shared
+// CHECK: %[[Q:.*]] = arith.truncf %{{.*}} {gdn_tile.shared
+// CHECK: %[[K:.*]] = arith.truncf %{{.*}} {gdn_tile.shared
+// What keys write goes from the end of the chunk to the last reference, and into one sum with what later tokens read.
+// CHECK: linalg.reduce
+// CHECK: %[[LAST:.*]] = tensor.extract_slice %[[Q]][48, 0] [16, 64] [1, 1]
+// CHECK: linalg.contract {{.*}} ins(%{{.*}}, %[[LAST]] : tensor<16x64xbf16>, tensor<16x64xbf16>)
+// CHECK: %[[CARRIED:.*]] = arith.select %{{.*}}, %{{.*}}, %{{.*}} {gdn_tile.reread
+// CHECK: arith.mulf %{{.*}}, %[[CARRIED]]
 // What rows read of the state goes to the first reference, and into the same sum.
-// CHECK: %[[DECAY:.*]] = tensor.extract_slice %[[G]][7, 0] [1, 64] [1, 1]
-// CHECK: %[[TO_FIRST:.*]] = math.exp2 %[[DECAY]]
-// CHECK: linalg.broadcast ins(%[[TO_FIRST]]
-// CHECK: %[[STATE:.*]] = arith.mulf
+// CHECK: %[[START:.*]] = arith.mulf %[[TO_FIRST]], %
+// CHECK: %[[BY_START:.*]] = linalg.broadcast ins(%[[START]]
+// CHECK: %[[STATE:.*]] = arith.mulf %{{.*}}, %[[BY_START]]
 // CHECK: %[[BLOCK:.*]] = tensor.extract_slice %[[WRITTEN]][0, 0] [16, 64] [1, 1]
-// CHECK: %[[FIRST:.*]] = linalg.contract {{.*}} ins(%{{.*}}, %[[BLOCK]] : tensor<64x16xbf16>, tensor<16x64xbf16>) outs(%[[STATE]] :
-// CHECK: %[[STEP:.*]] = arith.mulf %[[FIRST]], %
-// CHECK: %[[MOVED:.*]] = arith.select %{{.*}}, %[[FIRST]], %[[STEP]]
-// CHECK: linalg.contract {{.*}} : tensor<64x16xbf16>, tensor<16x64xbf16>) outs(%[[MOVED]] :
+// CHECK: linalg.contract {{.*}} ins(%{{.*}}, %[[BLOCK]] : tensor<64x16xbf16>, tensor<16x64xbf16>) outs(%[[STATE]] :
+// CHECK: linalg.broadcast ins(%[[STEP]]
 // The value heads of a group are added up in the array, of which the first one reads nothing.
-// CHECK: %[[STORED:.*]] = gdn_tile.load %dq[{{.*}} axes [1, 3] until(%[[END:.*]], dim = 1)
+// CHECK: %[[STORED:.*]] = gdn_tile.load %dk[{{.*}} axes [1, 3] until(%[[END:.*]], dim = 1)
 // CHECK: %[[ADDED:.*]] = arith.addf %{{.*}}, %[[STORED]]
-// CHECK: gdn_tile.store %[[ADDED]], %dq[
-// CHECK: gdn_tile.scan %{{.*}} axis 0 reverse
+// CHECK: gdn_tile.store %[[ADDED]], %dk[
+// CHECK: gdn_tile.store {{.*}}, %dq[
+// Sums from a row on are those of all rows less those before, in two parts.
+// CHECK: %[[BEFORE:.*]] = gdn_tile.causal strict %{{.*}} {gdn_tile.reread
+// CHECK: %[[PART:.*]] = arith.truncf %{{.*}} {gdn_tile.shared
+// CHECK: linalg.contract {{.*}} ins(%{{.*}}, %[[PART]] :
+// CHECK: linalg.contract {{.*}} ins(%[[BEFORE]], %[[PART]] :
+// CHECK: %[[REST:.*]] = arith.truncf %{{.*}} {gdn_tile.shared
+// CHECK: linalg.contract {{.*}} ins(%[[BEFORE]], %[[REST]] :
 // CHECK: gdn_tile.store {{.*}}, %dgate[
-// CHECK: gdn_tile.store {{.*}}, %dk[
 
 // In a cluster that carries the state its work items add up the gradients of a piece, and keys are decayed to write to it.
 // CARRY-LABEL: gdn_tile.program @layer_gradients(
 // CARRY: scf.for {{.*}} iter_args(%[[LOW:.*]] = %{{.*}}, %{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}, %{{.*}} = %{{.*}})
-// CARRY: gdn_tile.rebase %{{.*}} axis 0 block 16 at 7 {{.*}}gdn_tile.step = "low_keys"}
-// CARRY: %[[Q:.*]] = gdn_tile.cluster_sum %{{.*}} of 2 {gdn_tile.step = "low_keys"} : tensor<64x64xf32> -> tensor<64x32xf32>
+// CARRY: gdn_tile.repeat %{{.*}} axis 0 block 16 {{.*}}gdn_tile.step = "low_keys"}
+// CARRY: %[[K:.*]] = gdn_tile.cluster_sum %{{.*}} of 2 {gdn_tile.step = "low_keys"} : tensor<64x64xf32> -> tensor<64x32xf32>
+// CARRY: gdn_tile.store %{{.*}}, %dk[
+// CARRY: gdn_tile.cluster_sum
 // CARRY: gdn_tile.store %{{.*}}, %dq[
 // CARRY: gdn_tile.store %{{.*}}, %dgate[
-// CARRY: gdn_tile.cluster_sum
-// CARRY: gdn_tile.store %{{.*}}, %dk[
 // CARRY: %[[WHOLE:.*]] = linalg.broadcast {{.*}} outs(%{{.*}} : tensor<64x64xf32>) dimensions = [0]
 // CARRY: %[[LEFT:.*]] = arith.mulf %[[LOW]], %[[WHOLE]]
 // CARRY: linalg.contract {{.*}} outs(%[[LEFT]] :

@@ -44,22 +44,24 @@ gdn_warp.schedule_template @recurrence.channel_gates schedules ["cta_per_head", 
 //===--------------------------------------------------------------------------------------------------------------===//
 
 // The warps of the pairs sum up the gates, and multiply states with their gradients. Those of a half of K make its decayed
-// rows, which take turns in shared memory, and sum up the gradient of its gates. A thread of theirs holds the gradient of a
-// row, its inner products and a product, 96 registers: gates, rows and addresses are read or made again at each use. All
-// three need all the registers that there are.
-#pairs = #gdn_warp.role_template<name = "pairs", warps = 4, registers = 120, steps = ["decay", "scores", "sums"], late_addresses = true>
-#low_keys = #gdn_warp.role_template<name = "low_keys", warps = 4, registers = 184, steps = ["low_keys"], share_code = true, late_addresses = true>
-#high_keys = #gdn_warp.role_template<name = "high_keys", warps = 4, registers = 184, steps = ["high_keys"], share_code = true, late_addresses = true>
+// rows, which lie in the place of rows of q and k and in one beside them, and sum up the gradient of its gates. A thread of
+// theirs holds the gradient of a row, its inner products and a product, 96 registers: gates, rows and addresses are read or
+// made again at each use. What sums are carried by from reference to reference is made by a warp of its own.
+#pairs = #gdn_warp.role_template<name = "pairs", warps = 4, registers = 152, steps = ["decay", "scores", "sums"], late_addresses = true>
+#low_keys = #gdn_warp.role_template<name = "low_keys", warps = 4, registers = 168, steps = ["low_keys"], share_code = true, late_addresses = true>
+#high_keys = #gdn_warp.role_template<name = "high_keys", warps = 4, registers = 168, steps = ["high_keys"], share_code = true, late_addresses = true>
 #copy = #gdn_warp.role_template<name = "move", warps = 1, registers = 24, steps = ["load", "load_state", "load_gradient", "load_keys"]>
 #vectors_of = #gdn_warp.role_template<name = "gates", warps = 1, registers = 24, steps = ["gates"]>
 #finish = #gdn_warp.role_template<name = "finish", warps = 1, registers = 24, steps = ["finish"]>
-#rest = #gdn_warp.role_template<name = "rest", warps = 1, registers = 24, steps = []>
+#factors_of = #gdn_warp.role_template<name = "factors", warps = 1, registers = 24, steps = ["factors"]>
 
 #tokens = #gdn_warp.channel_template<name = "values", depth = <1 chunks>, from = ["load"], to = ["pairs", "low_keys", "high_keys"]>
 #states = #gdn_warp.channel_template<name = "states", depth = <1 chunks>, from = ["load_state"], to = ["pairs", "low_keys", "high_keys"]>
 #adjoints = #gdn_warp.channel_template<name = "adjoints", depth = <1 chunks>, from = ["load_gradient"], to = ["pairs", "low_keys", "high_keys"]>
 #rows = #gdn_warp.channel_template<name = "rows", depth = <1 chunks>, from = ["load_keys"], to = ["low_keys", "high_keys"]>
 #decays = #gdn_warp.channel_template<name = "gates", depth = <1 chunks>, from = ["decay"], to = ["low_keys", "high_keys"]>
+#sums_of = #gdn_warp.channel_template<name = "gates", depth = <1 chunks>, from = ["decay"], to = ["factors", "low_keys", "high_keys"]>
+#factors = #gdn_warp.channel_template<name = "factors", depth = <1 chunks>, from = ["factors"], to = ["low_keys", "high_keys"]>
 #masks = #gdn_warp.channel_template<name = "vectors", depth = <2 chunks>, from = ["gates"], to = ["pairs", "low_keys", "high_keys"]>
 #tiles = #gdn_warp.channel_template<name = "tiles", depth = <1 chunks>, from = ["scores"], to = ["low_keys", "high_keys"]>
 #carried = #gdn_warp.channel_template<name = "carried", depth = <1 chunks>, from = ["sums"], to = ["low_keys", "high_keys"]>
@@ -84,5 +86,5 @@ gdn_warp.schedule_template @gradients.channel_gates.any schedules ["cta_per_head
 gdn_warp.schedule_template @gradients.channel_gates schedules ["cta_per_head", "cta_per_v_tile"] stages ["gradients"]
     when <steps = ["load_state", "decay"]>
     attributes {chunks_per_iteration = 1 : i64}
-    roles [#pairs, #low_keys, #high_keys, #copy, #vectors_of, #finish, #rest]
-    channels [#tokens, #states, #adjoints, #rows, #decays, #masks, #tiles, #carried, #sums]
+    roles [#pairs, #low_keys, #high_keys, #copy, #vectors_of, #finish, #factors_of]
+    channels [#tokens, #states, #adjoints, #rows, #sums_of, #factors, #masks, #tiles, #carried, #sums]

@@ -7,8 +7,8 @@
 // CHECK-COUNT-2: gdn_warp.array_clear %dq[
 // CHECK-COUNT-2: gdn_warp.array_clear %dk[
 // CHECK: gdn_warp.role "low_keys_high_keys"
-// CHECK: gdn_warp.array_store %{{.*}}, %dq[{{.*}} sum(%{{.*}}) : tensor<64x64xf32, #gdn_warp.fragment>
 // CHECK: gdn_warp.array_store %{{.*}}, %dk[{{.*}} sum(%{{.*}}) : tensor<64x64xf32, #gdn_warp.fragment>
+// CHECK: gdn_warp.array_store %{{.*}}, %dq[{{.*}} sum(%{{.*}}) : tensor<64x64xf32, #gdn_warp.fragment>
 
 // PTX: .visible .entry layer_{{replay|adjoint|gradients|map}}
 func.func @layer(%q: tensor<1x?x?x128xbf16>, %v: tensor<1x?x?x128xbf16>, %beta: tensor<1x?x?xf32>, %gate: tensor<1x?x?x128xf32>,

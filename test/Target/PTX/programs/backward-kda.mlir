@@ -1,5 +1,5 @@
-// Gradients with a gate a channel: the recurrences have the forward's roles and clusters of two V tiles; of the gradients the
-// warps of a half of K make decayed rows, which take turns in shared memory, and have one code.
+// Gradients with a gate a channel: the recurrences have the forward's roles and clusters of two V tiles; of
+// the gradients the warps of a half of K make decayed rows, which overwrite rows of q and k, and have one code.
 // RUN: gdn-compile %s --target=sm_90a --emit=warp | FileCheck %s
 // RUN: gdn-compile %s --target=sm_90a --emit=ptx | FileCheck %s --check-prefix=PTX --implicit-check-not=.local
 
@@ -8,10 +8,12 @@
 // CHECK: gdn_warp.role "state" warps(8, 4) registers(208)
 // CHECK: gdn_warp.kernel @layer_adjoint({{.*}} threads(384) {{.*}} cluster(2)
 // CHECK: gdn_warp.kernel @layer_gradients({{.*}} threads(512)
-// CHECK: gdn_warp.role "pairs" warps(0, 4) registers(120) attributes {gdn_warp.late_addresses}
-// CHECK: gdn_warp.role "low_keys_high_keys" warps(4, 8) registers(184) attributes {gdn_warp.late_addresses}
-// CHECK: gdn_tile.rebase %{{.*}} axis 0 block 16 at 7 : tensor<64x64xf32, #gdn_warp.fragment>
+// CHECK: gdn_warp.role "pairs" warps(0, 4) registers(152) attributes {gdn_warp.late_addresses}
+// CHECK: gdn_warp.role "low_keys_high_keys" warps(4, 8) registers(168) attributes {gdn_warp.late_addresses}
+// CHECK: %[[ROWS:.*]] = gdn_warp.fragment_load %[[PLACE:[0-9]+]] : <64x64xbf16, swizzle = 128>
+// CHECK: gdn_warp.fragment_store %{{.*}}, %[[PLACE]] : tensor<64x64xbf16, #gdn_warp.fragment>
 // CHECK: gdn_warp.wgmma {{.*}}<64x16xbf16, swizzle = 128>, <16x64xbf16, swizzle = 128,
+// CHECK: gdn_warp.role "factors" warps(15, 1)
 
 // PTX: .visible .entry layer_{{replay|adjoint|gradients}}
 func.func @layer(%q: tensor<1x?x4x128xbf16>, %v: tensor<1x?x4x128xbf16>, %beta: tensor<1x?x4xf32>, %gate: tensor<1x?x4x128xbf16>,
