@@ -27,6 +27,21 @@
 #pair_solve = #gdn_warp.role_template<name = "solve", warps = 2, registers = 96, steps = ["solve"], round_robin = true, loop_chunks = true, alternate_ctas = true>
 #pair_decayed = #gdn_warp.channel_template<name = "decayed", depth = <4 chunks>, from = ["decay"], to = ["state"], slot_per_chunk = true>
 
+// What loads binds a pair whose gates a bound keeps in range. So a warp of its own stores, for which loads need not wait, and values
+// have slots for three iterations.
+#store_solve = #gdn_warp.role_template<name = "solve", warps = 1, registers = 96, steps = ["solve"], loop_chunks = true, alternate_ctas = true>
+#store_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 96, steps = ["load"]>
+#store = #gdn_warp.role_template<name = "store", warps = 1, registers = 96, steps = ["store_state", "store"]>
+#store_values = #gdn_warp.channel_template<name = "values", depth = <6 chunks>, from = ["load"], to = ["state"], slot_per_chunk = true>
+#store_kept = #gdn_warp.channel_template<name = "kept", depth = <1 iterations>, from = ["keep"], to = ["store"]>
+#store_output = #gdn_warp.channel_template<name = "output", depth = <2 chunks>, from = ["state"], to = ["store"], slot_per_chunk = true>
+
+gdn_warp.schedule_template @recurrence.channel_gates.pair.store schedules ["cta_per_head", "cta_per_v_tile"] stages ["fused", "replay", "adjoint"]
+    when <steps = ["decay", "keep"], no_steps = ["halves"], min_v_tiles = 2, max_v_tiles = 2>
+    attributes {chunks_per_iteration = 2 : i64, cluster = 2 : i64}
+    roles [#pair_prepare, #gates, #store_solve, #store_move, #store, #state]
+    channels [#keys, #store_values, #vectors, #pair_decayed, #m, #triangles, #store_kept, #store_output]
+
 gdn_warp.schedule_template @recurrence.channel_gates.pair schedules ["cta_per_head", "cta_per_v_tile"] stages ["fused", "replay", "adjoint"]
     when <steps = ["decay", "keep"], min_v_tiles = 2, max_v_tiles = 2>
     attributes {chunks_per_iteration = 2 : i64, cluster = 2 : i64}

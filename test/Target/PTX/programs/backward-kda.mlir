@@ -1,10 +1,11 @@
-// Gradients with a gate a channel: the recurrences have the forward's roles and clusters of two V tiles; of
+// Gradients with a gate a channel: the recurrences have the forward's roles, clusters of two V tiles and a warp that stores; of
 // the gradients the warps of a half of K make decayed rows, which overwrite rows of q and k, and have one code.
 // RUN: gdn-compile %s --target=sm_90a --emit=warp | FileCheck %s
 // RUN: gdn-compile %s --target=sm_90a --emit=ptx | FileCheck %s --check-prefix=PTX --implicit-check-not=.local
 
 // CHECK: gdn_warp.kernel @layer_replay({{.*}} threads(384) {{.*}} cluster(2)
 // CHECK: gdn_warp.role "prepare" {{.*}} {gdn_warp.alternate_ctas}
+// CHECK: gdn_warp.role "store" warps(7, 1)
 // CHECK: gdn_warp.role "state" warps(8, 4) registers(208)
 // CHECK: gdn_warp.kernel @layer_adjoint({{.*}} threads(384) {{.*}} cluster(2)
 // CHECK: gdn_warp.kernel @layer_gradients({{.*}} threads(512)
