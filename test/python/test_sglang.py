@@ -6,6 +6,7 @@ Small classes stand for SGLang's dispatcher, backend and kernels. Where SGLang c
 wheel too, its own registry of hooks and its own dispatcher take their place.
 """
 
+import importlib
 import importlib.metadata
 import logging
 import os
@@ -52,6 +53,39 @@ class TritonGDNKernel:
         return self._call("target_verify")
 
 
+class Dispatcher:
+    """SGLang's dispatcher of one kernel."""
+
+    def __init__(self, kernel):
+        vars(self).update(dict.fromkeys(ROLES, kernel), supports_packed_decode=True)
+
+    def packed_decode(self, *arguments, **words):
+        return self.decode_kernel.packed_decode(*arguments, **words)
+
+    def decode(self, *arguments, **words):
+        return self.decode_kernel.decode(*arguments, **words)
+
+    def extend(self, *arguments, **words):
+        return self.extend_kernel.extend(*arguments, **words)
+
+    def target_verify(self, **words):
+        is_tree = words["retrieve_parent_token"] is not None
+        return (self.tree_verify_kernel if is_tree else self.verify_kernel).target_verify(**words)
+
+
+def real_dispatcher():
+    """SGLang's own, where it can be imported."""
+    backends = pytest.importorskip("sglang.srt.layers.attention.linear.gdn_backend")
+    triton = types.SimpleNamespace(is_triton=lambda: True, is_flashinfer=lambda: False)
+    return backends.GDNKernelDispatcher(triton, triton)
+
+
+@pytest.fixture(params=["stand-in", "SGLang"])
+def made(request, monkeypatch):
+    """What makes a layer."""
+    return lambda **words: Layer(monkeypatch, real_dispatcher() if request.param == "SGLang" else None, **words)
+
+
 class Sequence:
     """The state and outputs of one sequence in float64."""
 
@@ -71,19 +105,22 @@ class Sequence:
 class Layer:
     """What SGLang's backend gives its dispatcher: the parameters, the pool, tokens behind the convolution."""
 
-    def __init__(self, monkeypatch, dtype=torch.float32, pool=torch.float32):
+    def __init__(self, monkeypatch, dispatcher=None, dtype=torch.float32, pool=torch.float32):
         self.random, self.dtype = torch.Generator().manual_seed(5), dtype
         self.A_log, self.dt_bias = self.draw(HEADS).float(), self.draw(HEADS)
         # Slot 0 is for padded rows. Pages are longer than states.
         size = HEADS * CHANNELS**2
         self.pool = torch.zeros(SLOTS, size + 40, dtype=pool)[:, :size].unflatten(1, (HEADS, CHANNELS, CHANNELS))
-        self.own = TritonGDNKernel()
-        self.dispatcher = types.SimpleNamespace(**dict.fromkeys(ROLES, self.own), supports_packed_decode=True)
+        self.own, is_real = TritonGDNKernel(), dispatcher is not None
+        self.dispatcher = dispatcher or Dispatcher(self.own)
         step = types.SimpleNamespace(has_mamba_track_mask=False, track_ssm_h_src=torch.empty(0))
         self.backend = types.SimpleNamespace(
             kernel_dispatcher=self.dispatcher, forward_metadata=step,
             verify_intermediate_state_indices=torch.arange(SLOTS, dtype=torch.int32),
         )  # fmt: skip
+        if is_real:
+            gdn.sglang.serve(None, self.backend)
+            return
         # As SGLang's class and module are called.
         monkeypatch.setattr(TritonGDNKernel, "__module__", "sglang.srt.kernels")
         module = types.SimpleNamespace(TritonGDNKernel=TritonGDNKernel)
@@ -118,7 +155,7 @@ class Layer:
         parts, a, b, _ = self.tokens(sum(lengths))
         ends = np.cumsum([0, *lengths]).tolist()
         g = -self.A_log.exp() * torch.nn.functional.softplus(a.float() + self.dt_bias.float())
-        out, _, _ = self.dispatcher.extend_kernel.extend(
+        out, _, _ = self.dispatcher.extend(
             *(x[None] for x in parts), g[None], b.float().sigmoid()[None], **self.words([s.row for s in sequences], ends)
         )
         return out[0], self.wanted(sequences, ends, parts, a, b)
@@ -136,9 +173,9 @@ class Layer:
         rows = [s.row for s in sequences]
         if packed:
             shape = {"scale": CHANNELS**-0.5, "num_v_heads": HEADS, "head_v_dim": CHANNELS}
-            out = self.dispatcher.decode_kernel.packed_decode(mixed, a, b, **self.gates, **self.words(rows), **shape)
+            out = self.dispatcher.packed_decode(mixed, a, b, **self.gates, **self.words(rows), **shape)
         else:
-            out = self.dispatcher.decode_kernel.decode(*(x[None] for x in parts), a, b, **self.gates, **self.words(rows, ends))
+            out = self.dispatcher.decode(*(x[None] for x in parts), a, b, **self.gates, **self.words(rows, ends))
         assert not out[0, [n for n, row in enumerate(rows) if row < 0]].any()
         there = [n for n, row in enumerate(rows) if row > 0]
         return out[0, there], self.wanted(sequences, ends, parts, a, b)
@@ -151,10 +188,10 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_steps(form, monkeypatch):
+def test_steps(form, made):
     """Prefills in two pieces, decoding in both calls beside padded rows, and a slot of another sequence."""
     words, tolerance = FORMS[form]
-    layer = Layer(monkeypatch, **words)
+    layer = made(**words)
     first, second = Sequence(3), Sequence(5)
     got = [layer.extend([first, second], [70, 3]), layer.extend([second, first], [20, 1])]
     for packed in (True, False):
@@ -169,10 +206,10 @@ def test_steps(form, monkeypatch):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("tree", [False, True])
 @pytest.mark.parametrize("own_indices", [False, True])
-def test_verification(form, tree, own_indices, monkeypatch):
+def test_verification(form, tree, own_indices, made):
     """The pool stays, and the buffer has the state after each token; SGLang copies the accepted one."""
     words, tolerance = FORMS[form]
-    layer = Layer(monkeypatch, **words)
+    layer = made(**words)
     sequences = [Sequence(2), Sequence(4)]
     layer.extend(sequences, [9, 30])
     before = layer.pool.clone()
@@ -182,7 +219,7 @@ def test_verification(form, tree, own_indices, monkeypatch):
     buffer = torch.full((SLOTS, STEPS, HEADS, CHANNELS, CHANNELS), torch.nan, dtype=layer.pool.dtype)
     indices = layer.backend.verify_intermediate_state_indices if own_indices else torch.tensor([5, 1], dtype=torch.int32)
     for _ in range(2):
-        out = layer.dispatcher.verify_kernel.target_verify(
+        out = layer.dispatcher.target_verify(
             **layer.gates, **dict(zip("qkv", (x[None] for x in parts))), a=a, b=b, intermediate_states_buffer=buffer,
             **layer.words([2, 4], [0, STEPS, 2 * STEPS]), cache_steps=STEPS, retrieve_parent_token=parents,
             intermediate_state_indices=indices, stable_rows=False,
@@ -238,7 +275,7 @@ def test_decoding_with_states_of_16_bits_on_a_gpu(monkeypatch):
 def test_kernels_of_others_stay(monkeypatch, caplog):
     layer = Layer(monkeypatch)
     other = type("Other", (), {"__module__": "elsewhere"})()
-    dispatcher = types.SimpleNamespace(**dict.fromkeys(ROLES, TritonGDNKernel()), supports_packed_decode=True)
+    dispatcher = Dispatcher(TritonGDNKernel())
     dispatcher.decode_kernel = other
     with caplog.at_level(logging.WARNING, "gdn.sglang"):
         for _ in range(2):
@@ -296,17 +333,18 @@ def test_off_without_a_trace(value):
     assert done.stdout.strip() == "{'gdn.sglang'}"
 
 
-def test_the_real_dispatcher(monkeypatch):
-    """SGLang's own classes: the hook is applied to its backend's constructor, and its dispatcher takes gdn's kernels."""
-    backends = pytest.importorskip("sglang.srt.layers.attention.linear.gdn_backend")
+def test_the_real_registry(monkeypatch):
+    """SGLang has the hook, and its own dispatcher takes kernels of its own kind."""
     registry = pytest.importorskip("sglang.srt.plugins.hook_registry")
+    monkeypatch.setattr(registry.HookRegistry, "_hooks", type(registry.HookRegistry._hooks)(list))
     monkeypatch.setenv("GDN_SGLANG", "1")
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.5.23")
     gdn.sglang.register()
-    target = "sglang.srt.layers.attention.linear.gdn_backend.GDNAttnBackend.__init__"
-    assert any(hook is gdn.sglang.serve for _, hook, _ in registry.HookRegistry._hooks[target])
-    triton = types.SimpleNamespace(is_triton=lambda: True, is_flashinfer=lambda: False)
-    dispatcher = backends.GDNKernelDispatcher(triton, triton)
+    ((target, hooks),) = registry.HookRegistry._hooks.items()
+    owner, method = target.rsplit(".", 1)[0], target.rsplit(".", 1)[1]
+    module, name = owner.rsplit(".", 1)
+    assert callable(getattr(getattr(importlib.import_module(module), name), method)) and hooks[0][1] is gdn.sglang.serve
+    dispatcher = real_dispatcher()
     gdn.sglang.serve(None, types.SimpleNamespace(kernel_dispatcher=dispatcher))
     assert all(getattr(dispatcher, role).is_gdn for role in ROLES)
     assert isinstance(dispatcher.extend_kernel, type(dispatcher.extend_kernel.own))
