@@ -9,7 +9,10 @@ source, target = map(pathlib.Path, sys.argv[1:])
 manifest = json.loads(source.read_text())
 hopper = manifest["hopper"]
 for table in (hopper, hopper["backward"], manifest["sample"]):
-    table["kernels"] = [row for row in table["kernels"] if "Bounded" not in " ".join(row.get("gate", []))]
+    for row in table["kernels"]:
+        if "gate" in row:
+            row["gate"] = [gate for gate in row["gate"] if not gate.startswith("Bounded")]
+    table["kernels"] = [row for row in table["kernels"] if row.get("gate", True)]
 # Gradients of gates a channel have that form alone.
 kinds = manifest["sample"]["kinds"]
 kinds["Backward"] = [row for row in kinds["Backward"] if row.get("decay") != ["Channel"]]
