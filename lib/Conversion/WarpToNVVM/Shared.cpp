@@ -102,7 +102,6 @@ struct LowerBarrier : OpConversionPattern<BarrierOp> {
   }
 };
 
-/// The byte inside the panel is in the type; the rest moves the address.
 struct LowerSlice : OpConversionPattern<SliceOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -110,15 +109,18 @@ struct LowerSlice : OpConversionPattern<SliceOp> {
   matchAndRewrite(SliceOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    ViewType view = op.getSource().getType();
-    int64_t bytes = op.getColumn() * view.getElementBytes();
-    int64_t offset = op.getRow() * view.getStride() + bytes;
-    if (view.isSwizzled())
-      offset = op.getRow() * format::kPanelBytes + (view.getColumn() + bytes) /
-                                                       format::kPanelBytes *
-                                                       view.getStride();
-    rewriter.replaceOp(op,
-                       createAddress(b, adaptor.getSource(), Value(), offset));
+    Value steps;
+    if (std::optional<ArrayRef<int64_t>> step = op.getStep()) {
+      Value number =
+          arith::IndexCastOp::create(b, b.getI32Type(), adaptor.getNumber());
+      steps = arith::MulIOp::create(
+          b, number,
+          createI32(b, op.getDistance((*step)[0], (*step)[1]) -
+                           op.getDistance(0, 0)));
+    }
+    rewriter.replaceOp(
+        op, createAddress(b, adaptor.getSource(), steps,
+                          op.getDistance(op.getRow(), op.getColumn())));
     return success();
   }
 };

@@ -58,6 +58,42 @@ gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
 
 // -----
 
+// Every step moves a slice by as much: by whole panels.
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64x128xbf16, swizzle = 128>
+  // expected-error @below {{expected a step of a multiple of 8 rows and of whole panels of a swizzled view, or of 16 bytes of another, got [0, 32]}}
+  %s = gdn_warp.slice %v[0, 0] + %c0 * [0, 32] : !gdn_warp.view<64x128xbf16, swizzle = 128> -> !gdn_warp.view<64x32xbf16, swizzle = 128, stride = 8192>
+}
+
+// -----
+
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64xf32>
+  // expected-error @below {{expected a step inside the view, got [8, 0]}}
+  %s = gdn_warp.slice %v[0, 0] + %c0 * [8, 0] : !gdn_warp.view<64xf32> -> !gdn_warp.view<32xf32>
+}
+
+// -----
+
+gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %v = gdn_warp.view %c0 : !gdn_warp.view<64xf32>
+  // expected-error @below {{expected a number and a step of rows and columns}}
+  %s = gdn_warp.slice %v[0, 0] + %c0 * [8] : !gdn_warp.view<64xf32> -> !gdn_warp.view<32xf32>
+}
+
+// -----
+
+// A place has no rows of its own.
+gdn_warp.kernel @k() threads(128) shared(1024) {
+  // expected-error @below {{expected no rows and no transpose without fragments}}
+  %s = gdn_warp.publish transpose : -> !gdn_warp.view<64x64xbf16, swizzle = 128>
+}
+
+// -----
+
 // Depths of a product agree.
 gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
   %c0 = arith.constant 0 : index

@@ -104,6 +104,9 @@ gdn_warp.kernel @memory(%a : memref<?x128xbf16>) threads(128) shared(32768) {
   // CHECK: gdn_warp.slice %[[VIEW]][8, 32] : <64x128xbf16, swizzle = 128> -> <32x32xbf16, swizzle = 128, stride = 8192, column = 64>
   %slice = gdn_warp.slice %view[8, 32] : !gdn_warp.view<64x128xbf16, swizzle = 128>
       -> !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 8192, column = 64>
+  // CHECK: gdn_warp.slice %[[VIEW]][8, 32] + %{{.*}} * [16, 64] : <64x128xbf16, swizzle = 128> -> <16x32xbf16, swizzle = 128, stride = 8192, column = 64>
+  %next = gdn_warp.slice %view[8, 32] + %c0 * [16, 64] : !gdn_warp.view<64x128xbf16, swizzle = 128>
+      -> !gdn_warp.view<16x32xbf16, swizzle = 128, stride = 8192, column = 64>
   // CHECK: gdn_warp.load %[[VIEW]][%{{.*}}, %{{.*}}] : <64x128xbf16, swizzle = 128> -> vector<8xbf16>
   %x = gdn_warp.load %view[%c0, %c0] : !gdn_warp.view<64x128xbf16, swizzle = 128> -> vector<8xbf16>
   // CHECK: gdn_warp.store
@@ -256,6 +259,8 @@ gdn_warp.kernel @rows(%a : memref<64x64xbf16>) threads(128) shared(32768) {
   %turned = gdn_warp.publish %joined transpose : tensor<64x128xbf16, #gdn_warp.fragment> -> !gdn_warp.view<128x64xbf16, swizzle = 128>
   // CHECK: gdn_warp.publish %{{.*}} rows [0, 16] in_turn : tensor<64x64xbf16, #gdn_warp.fragment> -> <16x64xbf16, swizzle = 128>
   %turn = gdn_warp.publish %x rows [0, 16] in_turn : tensor<64x64xbf16, #gdn_warp.fragment> -> !gdn_warp.view<16x64xbf16, swizzle = 128>
+  // CHECK: gdn_warp.publish : -> <64x64xbf16, swizzle = 128>
+  %room = gdn_warp.publish : -> !gdn_warp.view<64x64xbf16, swizzle = 128>
   // CHECK: gdn_warp.publish %{{.*}} rows [32, 64] : tensor<64x64xbf16, #gdn_warp.fragment> -> <32x64xbf16, swizzle = 128>
   %p = gdn_warp.publish %x rows [32, 64] : tensor<64x64xbf16, #gdn_warp.fragment> -> !gdn_warp.view<32x64xbf16, swizzle = 128>
   // CHECK: gdn_warp.array_store %{{.*}}, %a[%{{.*}}, %{{.*}}] axes [1] : tensor<64xbf16, #gdn_warp.columns> -> memref<64x64xbf16>

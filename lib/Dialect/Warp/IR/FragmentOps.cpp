@@ -255,8 +255,13 @@ LogicalResult ClusterAddOp::verify() {
 }
 
 LogicalResult PublishOp::verify() {
+  if (!getType().isSwizzled())
+    return emitOpError("expected a swizzled view, which products read, got ")
+           << getType();
+  if (getFragments().empty() && (getRows() || getTranspose()))
+    return emitOpError("expected no rows and no transpose without fragments");
   if (getFragments().empty())
-    return emitOpError("expected fragments, got none");
+    return success();
   auto last = cast<RankedTensorType>(getFragments().back().getType());
   FailureOr<int64_t> rows = countRows(*this, last.getDimSize(0), getRows());
   if (failed(rows))
@@ -267,10 +272,36 @@ LogicalResult PublishOp::verify() {
              << type << " and " << last;
     *rows += last.getDimSize(0);
   }
-  if (!getType().isSwizzled())
-    return emitOpError("expected a swizzled view, which products read, got ")
-           << getType();
   return verifyFragment(*this, last, getType(), getTranspose(), *rows);
+}
+
+/// Below each other, or side by side where they are transposed.
+void PublishOp::storeTo(OpBuilder &b, Value view) {
+  Location loc = getLoc();
+  auto type = cast<ViewType>(view.getType());
+  bool isTransposed = getTranspose();
+  int64_t all = isTransposed ? type.getColumns() : type.getRows();
+  int64_t first = 0;
+  for (auto [number, fragment] : llvm::enumerate(getFragments())) {
+    bool isLast = number + 1 == getFragments().size();
+    DenseI64ArrayAttr rows = isLast ? getRowsAttr() : nullptr;
+    int64_t count = isLast ? all - first : format::kWgmmaRows;
+    SmallVector<int64_t> shape{count, type.getColumns()};
+    if (isTransposed)
+      shape = {type.getRows(), count};
+    int64_t byte = isTransposed ? first * type.getElementBytes() : 0;
+    Value place = view;
+    if (count != all)
+      place = SliceOp::create(
+          b, loc,
+          ViewType::get(b.getContext(), shape, type.getElementType(),
+                        type.getSwizzle(), type.getStride(),
+                        type.getColumn() + byte % format::kPanelBytes),
+          view, isTransposed ? 0 : first, isTransposed ? first : 0);
+    FragmentStoreOp::create(b, loc, fragment, place, isTransposed, rows,
+                            /*guarded=*/false);
+    first += count;
+  }
 }
 
 LogicalResult ShareOp::verify() {

@@ -15,6 +15,20 @@
 using namespace mlir;
 using namespace mlir::gdn::warp;
 
+/// Types, of which there may be none, up to an arrow.
+static ParseResult parseTypesToArrow(OpAsmParser &parser,
+                                     SmallVectorImpl<Type> &types) {
+  if (succeeded(parser.parseOptionalArrow()))
+    return success();
+  return failure(parser.parseTypeList(types) || parser.parseArrow());
+}
+
+static void printTypesToArrow(OpAsmPrinter &printer, Operation *,
+                              TypeRange types) {
+  llvm::interleaveComma(types, printer);
+  printer << (types.empty() ? "->" : " ->");
+}
+
 #define GET_OP_CLASSES
 #include "gdn/Dialect/Warp/IR/Ops.cpp.inc"
 
@@ -27,6 +41,40 @@ LogicalResult ViewOp::verify() {
   if (offset.getSExtValue() < 0 || offset.getSExtValue() % alignment != 0)
     return emitOpError("expected an offset that is a multiple of ")
            << alignment << ", got " << offset.getSExtValue();
+  return success();
+}
+
+/// The byte inside the panel is in the type; the rest moves the address.
+int64_t SliceOp::getDistance(int64_t row, int64_t column) {
+  ViewType view = getSource().getType();
+  int64_t bytes = column * view.getElementBytes();
+  if (!view.isSwizzled())
+    return row * view.getStride() + bytes;
+  return row * format::kPanelBytes +
+         (view.getColumn() + bytes) / format::kPanelBytes * view.getStride();
+}
+
+/// Each step moves the address by as much, and leaves the type as it is.
+static LogicalResult verifyStep(SliceOp slice) {
+  if (!slice.getStep() && !slice.getNumber())
+    return success();
+  if (!slice.getStep() || !slice.getNumber() || slice.getStep()->size() != 2)
+    return slice.emitOpError(
+        "expected a number and a step of rows and columns");
+  ViewType source = slice.getSource().getType();
+  int64_t rows = (*slice.getStep())[0], columns = (*slice.getStep())[1];
+  int64_t bytes = columns * source.getElementBytes();
+  if (rows < 0 || columns < 0 || (source.getRank() == 1 && rows != 0))
+    return slice.emitOpError("expected a step inside the view, got [")
+           << rows << ", " << columns << "]";
+  bool fits = source.isSwizzled()
+                  ? rows % 8 == 0 && bytes % format::kPanelBytes == 0
+                  : bytes % 16 == 0;
+  if (!fits)
+    return slice.emitOpError("expected a step of a multiple of 8 rows and of "
+                             "whole panels of a swizzled view, or of 16 bytes "
+                             "of another, got [")
+           << rows << ", " << columns << "]";
   return success();
 }
 
@@ -43,6 +91,8 @@ LogicalResult SliceOp::verify() {
            << result;
   if (source.isSwizzled() && row % 8 != 0)
     return emitOpError("expected a row that is a multiple of 8, got ") << row;
+  if (failed(verifyStep(*this)))
+    return failure();
   int64_t byte = source.getColumn() + column * source.getElementBytes();
   int64_t inPanel = source.isSwizzled() ? byte % format::kPanelBytes : 0;
   // The stride of a vector says nothing.

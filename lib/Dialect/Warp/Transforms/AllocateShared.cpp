@@ -130,7 +130,7 @@ static bool isOverBefore(PublishOp publish, PublishOp other) {
   SmallVector<Value> views = {publish.getResult()};
   for (size_t i = 0; i < views.size(); ++i)
     for (Operation *user : views[i].getUsers()) {
-      if (isa<SliceOp>(user))
+      if (isa<SliceOp, ShareOp>(user))
         views.push_back(user->getResult(0));
       Block *block = user->getBlock();
       while (!block->findAncestorOpInBlock(*other))

@@ -1,11 +1,12 @@
-//===- LowerPublish.cpp - Fragments for products of their own warpgroup
-//----===//
+//===- LowerPublish.cpp - Fragments for products of their own warpgroup ---===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+
+#include "FencePlaces.h"
 
 #include "gdn/Dialect/Warp/IR/Arch.h"
 #include "gdn/Dialect/Warp/IR/Formats.h"
@@ -23,36 +24,6 @@ namespace mlir::gdn::warp {
 
 using namespace mlir;
 using namespace mlir::gdn::warp;
-
-/// Stores the fragments below each other, or side by side where they are
-/// transposed.
-static void storeFragments(OpBuilder &b, PublishOp publish, Value view) {
-  Location loc = publish.getLoc();
-  auto type = cast<ViewType>(view.getType());
-  bool isTransposed = publish.getTranspose();
-  int64_t all = isTransposed ? type.getColumns() : type.getRows();
-  int64_t first = 0;
-  for (auto [number, fragment] : llvm::enumerate(publish.getFragments())) {
-    bool isLast = number + 1 == publish.getFragments().size();
-    DenseI64ArrayAttr rows = isLast ? publish.getRowsAttr() : nullptr;
-    int64_t count = isLast ? all - first : format::kWgmmaRows;
-    SmallVector<int64_t> shape{count, type.getColumns()};
-    if (isTransposed)
-      shape = {type.getRows(), count};
-    int64_t byte = isTransposed ? first * type.getElementBytes() : 0;
-    Value place = view;
-    if (count != all)
-      place = SliceOp::create(
-          b, loc,
-          ViewType::get(b.getContext(), shape, type.getElementType(),
-                        type.getSwizzle(), type.getStride(),
-                        type.getColumn() + byte % format::kPanelBytes),
-          view, isTransposed ? 0 : first, isTransposed ? first : 0);
-    FragmentStoreOp::create(b, loc, fragment, place, isTransposed, rows,
-                            /*guarded=*/false);
-    first += count;
-  }
-}
 
 /// The number of the warpgroup that runs what `b` writes.
 static Value createGroup(OpBuilder &b, Location loc) {
@@ -94,30 +65,35 @@ static LogicalResult lower(PublishOp publish) {
   Value barrier = createBarrier(b, loc, group);
   Value view = ViewOp::create(b, loc, publish.getType(), offset);
   meet(b, loc, barrier);
-  storeFragments(b, publish, view);
-  FenceOp::create(b, loc, FenceKind::Async);
-  meet(b, loc, barrier);
+  if (!publish.getFragments().empty()) {
+    publish.storeTo(b, view);
+    FenceOp::create(b, loc, FenceKind::Async);
+    meet(b, loc, barrier);
+  }
   publish.replaceAllUsesWith(view);
   publish.erase();
   return success();
 }
 
-/// Whether the warps have met behind a fence, and nothing was stored since.
-static bool haveMet(ShareOp share) {
-  Operation *op = share->getPrevNode();
-  while (op && isMemoryEffectFree(op))
+/// The op with an effect before `op`.
+static Operation *findPrevious(Operation *op) {
+  do
     op = op->getPrevNode();
-  return isa_and_present<SyncGroupOp>(op) &&
-         isa_and_present<FenceOp>(op->getPrevNode());
+  while (op && isMemoryEffectFree(op));
+  return op;
 }
 
 static void lower(ShareOp share) {
   OpBuilder b(share);
   Location loc = share.getLoc();
-  if (!haveMet(share)) {
+  Operation *previous = findPrevious(share);
+  // The warps may have met behind a fence, with nothing stored since.
+  bool haveMet = isa_and_present<SyncGroupOp>(previous) &&
+                 isAsyncFence(findPrevious(previous));
+  if (!haveMet && !isAsyncFence(previous))
     FenceOp::create(b, loc, FenceKind::Async);
+  if (!haveMet)
     meet(b, loc, createBarrier(b, loc, createGroup(b, loc)));
-  }
   share.replaceAllUsesWith(share.getView());
   share.erase();
 }

@@ -55,6 +55,37 @@ gdn_warp.kernel @turned(%x: memref<64x32xbf16>) threads(128) shared(0) {
 
 // -----
 
+// A place alone is free when the warps have met; what is stored there is shared by a fence and one more meeting. One fence
+// stands in front of it already, and a second share behind it waits for nothing.
+// CHECK-LABEL: gdn_warp.kernel @place
+// CHECK-SAME: shared(8192)
+gdn_warp.kernel @place(%x: memref<64x64xbf16>) threads(128) shared(0) {
+  gdn_warp.role "state" warps(0, 4) {
+    %c0 = arith.constant 0 : index
+    %m = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xbf16> -> tensor<64x64xbf16, #gdn_warp.fragment>
+    // CHECK: %[[VIEW:.*]] = gdn_warp.view %{{.*}} : <64x64xbf16, swizzle = 128>
+    // CHECK-NEXT: gdn_warp.sync_group
+    // CHECK-NEXT: gdn_warp.fragment_store %{{.*}}, %[[VIEW]]
+    // CHECK-NEXT: gdn_warp.fence async
+    // CHECK-NOT: gdn_warp.fence
+    // CHECK: gdn_warp.sync_group
+    // CHECK-NOT: gdn_warp.sync_group
+    // CHECK: gdn_warp.wgmma %{{.*}}, %[[VIEW]] transpose_b
+    %place = gdn_warp.publish : -> !gdn_warp.view<64x64xbf16, swizzle = 128>
+    gdn_warp.fragment_store %m, %place : tensor<64x64xbf16, #gdn_warp.fragment> -> !gdn_warp.view<64x64xbf16, swizzle = 128>
+    gdn_warp.fence async
+    %b = gdn_warp.share %place : !gdn_warp.view<64x64xbf16, swizzle = 128>
+    %again = gdn_warp.share %b : !gdn_warp.view<64x64xbf16, swizzle = 128>
+    gdn_warp.wgmma_fence
+    %p = gdn_warp.wgmma %m, %again transpose_b : tensor<64x64xbf16, #gdn_warp.fragment>, !gdn_warp.view<64x64xbf16, swizzle = 128>
+        -> tensor<64x64xf32, #gdn_warp.fragment>
+    gdn_warp.wgmma_commit
+    gdn_warp.wgmma_wait 0
+  }
+}
+
+// -----
+
 // What the rare branch publishes takes turns, behind its last reader and with the other branch. Others do not.
 // CHECK-LABEL: gdn_warp.kernel @branches
 // CHECK-SAME: shared(24576)

@@ -228,23 +228,35 @@ def Warp_SliceOp : Warp_Op<"slice", [Pure]> {
   let summary = "A rectangle of a matrix, or a run of a vector, in shared memory";
   let description = [{
     Rows from `row` and columns from `column`; `row` is 0 in a vector. In a swizzled view `row` is a
-    multiple of 8 and the column's byte one of 32.
+    multiple of 8 and the column's byte one of 32. With a `number` the part lies as many steps of so many rows and
+    columns further, inside the view; the steps of a swizzled view are whole panels of columns.
 
     Example:
 
     ```mlir
     %p = gdn_warp.slice %tile[0, 32] : !gdn_warp.view<32x64xbf16, swizzle = 128>
         -> !gdn_warp.view<32x32xbf16, swizzle = 128, stride = 4096, column = 64>
+    %n = gdn_warp.slice %keys[0, 0] + %i * [0, 64] : !gdn_warp.view<32x128xbf16, swizzle = 128>
+        -> !gdn_warp.view<32x64xbf16, swizzle = 128>
     ```
   }];
   let arguments = (ins
       Arg<Warp_ViewType, "The view to take a part of.">:$source,
       Arg<I64Attr, "The first row.">:$row,
-      Arg<I64Attr, "The first column.">:$column);
+      Arg<I64Attr, "The first column.">:$column,
+      Arg<Optional<Index>, "How many steps further the part lies.">:$number,
+      Arg<OptionalAttr<DenseI64ArrayAttr>, "The rows and columns of a step.">:$step);
   let results = (outs
       Res<Warp_ViewType, "The view of the part.">:$result);
   let assemblyFormat = [{
-    $source `[` $row `,` $column `]` attr-dict `:` type($source) `->` type($result)
+    $source `[` $row `,` $column `]` (`+` $number^ `*` $step)? attr-dict `:` type($source) `->` type($result)
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$source, "int64_t":$row, "int64_t":$column), [{
+    build($_builder, $_state, result, source, row, column, /*number=*/::mlir::Value(), /*step=*/nullptr);
+  }]>];
+  let extraClassDeclaration = [{
+    /// Bytes between the begin of the view and that of a part `row` rows and `column` columns further.
+    int64_t getDistance(int64_t row, int64_t column);
   }];
   let hasVerifier = 1;
 }

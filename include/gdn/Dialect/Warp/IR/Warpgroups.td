@@ -89,7 +89,8 @@ def Warp_PublishOp : Warp_Op<"publish"> {
     where another one is `in_turn`: that one waits for all products before it, and
     may lie where nobody reads any more. With `rows` [a, b], multiples of 16,
     rows a .. b of the last fragment alone are written. With `transpose` the view
-    is of the transposed tile.
+    is of the transposed tile. Without fragments it is a place alone: `gdn_warp.share` hands to products
+    what stores behind the op have left there.
     `gdn-warp-lower-publish` writes it as: the warps wait for each other, since
     products of the last time may still read; a store; a fence; and they wait
     for each other again.
@@ -111,7 +112,12 @@ def Warp_PublishOp : Warp_Op<"publish"> {
   let results = (outs
       Res<Warp_ViewType, "The tiles in shared memory.">:$result);
   let assemblyFormat = [{
-    $fragments (`rows` $rows^)? (`transpose` $transpose^)? (`in_turn` $in_turn^)? attr-dict `:` type($fragments) `->` type($result)
+    $fragments (`rows` $rows^)? (`transpose` $transpose^)? (`in_turn` $in_turn^)? attr-dict
+    `:` custom<TypesToArrow>(type($fragments)) type($result)
+  }];
+  let extraClassDeclaration = [{
+    /// Writes stores of the fragments to `view`, which is as large as the result.
+    void storeTo(::mlir::OpBuilder &b, ::mlir::Value view);
   }];
   let hasVerifier = 1;
 }
@@ -119,8 +125,8 @@ def Warp_PublishOp : Warp_Op<"publish"> {
 def Warp_ShareOp : Warp_Op<"share", [AllTypesMatch<["view", "result"]>]> {
   let summary = "Let products of a warpgroup read the slot that it fills";
   let description = [{
-    The result is the view of a slot that this warpgroup stores to. Its products behind the op read
-    what all its warps have stored in front of it. So a tile that is handed to another role and is an operand
+    The result is the view of a slot, or of the place of a `gdn_warp.publish`, that this warpgroup stores to.
+    Its products behind the op read what all its warps have stored in front of it. So a tile that is handed to another role and is an operand
     here lies in shared memory once; `gdn_warp.publish` would store it a second time. So does a tile that
     overwrites, in a slot that this role takes, what it is made of.
     The slot goes to its takers, or back, when these products are over.
@@ -136,7 +142,7 @@ def Warp_ShareOp : Warp_Op<"share", [AllTypesMatch<["view", "result"]>]> {
     ```
   }];
   let arguments = (ins
-      Arg<Warp_ViewType, "A slot that this role stores to.">:$view);
+      Arg<Warp_ViewType, "A slot or place that this role stores to.">:$view);
   let results = (outs
       Res<Warp_ViewType, "The same view.">:$result);
   let assemblyFormat = "$view attr-dict `:` type($view)";
