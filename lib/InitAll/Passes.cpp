@@ -72,6 +72,7 @@ void gdn::registerPasses() {
   warp::registerLowerPublishPass();
   warp::registerMergeBranchesPass();
   warp::registerMergeKernelsPass();
+  warp::registerLoopPiecesPass();
   warp::registerMergeRolesPass();
   warp::registerLowerChannelsPass();
   warp::registerPrefetchLoadsPass();

@@ -75,6 +75,8 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
     kernels.addPass(warp::createSinkStoresPass());
     kernels.addPass(createCanonicalizerPass());
     kernels.addPass(createLoopInvariantCodeMotionPass());
+    // one copy of the code of alike pieces of tiles
+    kernels.addPass(warp::createLoopPiecesPass());
     // slots --> places in shared memory, barriers
     kernels.addPass(warp::createGroupProductsPass({options.serialProducts}));
     kernels.addPass(warp::createInsertFencesPass());

@@ -137,7 +137,8 @@ ScheduleAttr Fit::makeTrial() {
         role.getWarpsPerTurn(), role.getWarpgroupPerVTile(),
         role.getLoopChunks(),
         /*alternateCtas=*/false, /*interleaveChunks=*/false,
-        /*shareCode=*/false, /*lateAddresses=*/false, role.getLanesPerRow()));
+        /*shareCode=*/false, /*lateAddresses=*/false,
+        /*loopPieces=*/false, /*handOnEarly=*/false, role.getLanesPerRow()));
   }
   SmallVector<ChannelSpecAttr> carriers;
   for (ChannelTemplateAttr channel : channels)
@@ -329,7 +330,8 @@ ScheduleAttr Fit::build() {
         role.getWarpsPerTurn(), role.getWarpgroupPerVTile(),
         role.getLoopChunks(), role.getAlternateCtas(),
         role.getInterleaveChunks(), role.getShareCode(),
-        role.getLateAddresses(), role.getLanesPerRow()));
+        role.getLateAddresses(), role.getLoopPieces(), role.getHandOnEarly(),
+        role.getLanesPerRow()));
   }
   SmallVector<ChannelSpecAttr> carriers;
   for (auto [channel, depth] : llvm::zip(channels, depths))

@@ -66,7 +66,8 @@ static warp::ScheduleAttr makeSchedule(const WholeTensorGroup &group,
         /*roundRobin=*/false, /*warpsPerTurn=*/1, /*warpgroupPerVTile=*/false,
         /*loopChunks=*/false, /*alternateCtas=*/false,
         /*interleaveChunks=*/false, /*shareCode=*/false,
-        /*lateAddresses=*/false, isSpread ? kLanesPerRow : 0);
+        /*lateAddresses=*/false, /*loopPieces=*/false,
+        /*handOnEarly=*/false, isSpread ? kLanesPerRow : 0);
   };
   auto channel = [&](StringRef name, StringRef from, StringRef to) {
     return warp::ChannelSpecAttr::get(b.getContext(), name, /*depth=*/2,

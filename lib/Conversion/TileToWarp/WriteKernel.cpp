@@ -211,6 +211,10 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
       role->setAttr(WarpDialect::getShareCodeAttrName(), b.getUnitAttr());
     if (spec.getLateAddresses())
       role->setAttr(WarpDialect::getLateAddressesAttrName(), b.getUnitAttr());
+    if (spec.getLoopPieces())
+      role->setAttr(WarpDialect::getLoopPiecesAttrName(), b.getUnitAttr());
+    if (spec.getHandOnEarly())
+      role->setAttr(WarpDialect::getHandOnEarlyAttrName(), b.getUnitAttr());
     OpBuilder::InsertionGuard inside(b);
     b.setInsertionPointToStart(&role.getBody().emplaceBlock());
     Value vTile = createVTile(b, loc, spec, first);

@@ -172,7 +172,7 @@ void warp::keepLoop(scf::ForOp loop) {
 }
 
 /// Unrolls the loops that ask for it; the loops over the chunks of an iteration
-/// stay loops.
+/// and over the pieces of tiles stay loops.
 static LogicalResult unrollLoops(ModuleOp module) {
   SmallVector<std::pair<scf::ForOp, int64_t>> loops;
   module.walk([&](scf::ForOp loop) {
@@ -180,7 +180,9 @@ static LogicalResult unrollLoops(ModuleOp module) {
     if (auto factor = loop->getAttrOfType<IntegerAttr>(name))
       loops.push_back({loop, factor.getInt()});
     loop->removeAttr(name);
-    if (loop->removeAttr(WarpDialect::getChunksAttrName()))
+    bool isOfChunks = !!loop->removeAttr(WarpDialect::getChunksAttrName()),
+         isOfPieces = !!loop->removeAttr(WarpDialect::getPiecesAttrName());
+    if (isOfChunks || isOfPieces)
       keepLoop(loop);
   });
   for (auto [loop, factor] : loops) {

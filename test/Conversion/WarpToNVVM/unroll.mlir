@@ -42,3 +42,24 @@ gdn_warp.kernel @chunks(%y : memref<?xf32>) threads(128) shared(0) {
     memref.store %one, %y[%i] : memref<?xf32>
   } {gdn_warp.chunks = 2}
 }
+
+// So do pieces of tiles, whose places in shared memory move on with the number of the piece.
+// CHECK-LABEL: llvm.func @pieces(
+gdn_warp.kernel @pieces(%y : memref<?xf32>) threads(128) shared(16384) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %one = arith.constant 1.0 : f32
+  %view = gdn_warp.view %c0 : !gdn_warp.view<32x128xf32, swizzle = 128>
+  // CHECK: scf.for %[[I:.*]] = %{{.*}} to
+  // CHECK: %[[NUMBER:.*]] = arith.index_cast %[[I]] : index to i32
+  // CHECK: %[[FAR:.*]] = arith.muli %[[NUMBER]], %c4096_i32
+  // CHECK: %[[AT:.*]] = llvm.getelementptr %{{.*}}[%[[FAR]]]
+  // CHECK: llvm.getelementptr %[[AT]][1024]
+  // CHECK: } {loop_annotation = #loop_annotation}
+  scf.for %i = %c0 to %c2 step %c1 {
+    %part = gdn_warp.slice %view[8, 0] + %i * [0, 32] : !gdn_warp.view<32x128xf32, swizzle = 128>
+        -> !gdn_warp.view<8x32xf32, swizzle = 128, stride = 4096>
+    gdn_warp.store %one, %part[%c0, %c0] : f32 -> !gdn_warp.view<8x32xf32, swizzle = 128, stride = 4096>
+  } {gdn_warp.pieces = 2}
+}

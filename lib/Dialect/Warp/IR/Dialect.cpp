@@ -149,7 +149,8 @@ LogicalResult WarpDialect::verifyOperationAttribute(Operation *op,
     return op->emitOpError("expected two integers in ")
            << name << ", got " << attribute.getValue();
   }
-  if (name != getUnrollAttrName() && name != getChunksAttrName())
+  if (name != getUnrollAttrName() && name != getChunksAttrName() &&
+      name != getPiecesAttrName())
     return success();
   auto factor = dyn_cast<IntegerAttr>(attribute.getValue());
   if (!isa<scf::ForOp>(op) || !factor || factor.getInt() < 2)

@@ -117,13 +117,12 @@ static LogicalResult verifyNames(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-LogicalResult
-RoleTemplateAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                         StringRef name, int64_t warps, int64_t registers,
-                         int64_t minRegisters, int64_t registerWeight,
-                         ArrayAttr steps, ArrayAttr delayedSteps,
-                         AmountAttr delay, AmountAttr prefetchDistance, bool,
-                         int64_t, bool, bool, bool, bool, bool, bool, int64_t) {
+LogicalResult RoleTemplateAttr::verify(
+    function_ref<InFlightDiagnostic()> emitError, StringRef name, int64_t warps,
+    int64_t registers, int64_t minRegisters, int64_t registerWeight,
+    ArrayAttr steps, ArrayAttr delayedSteps, AmountAttr delay,
+    AmountAttr prefetchDistance, bool, int64_t, bool, bool, bool, bool, bool,
+    bool, bool, bool, int64_t) {
   if (failed(verifyNames(emitError, {steps, delayedSteps})))
     return failure();
   for (int64_t number : {registers, minRegisters, registerWeight})

@@ -48,11 +48,25 @@ static Operation *getEnd(Operation *op) {
              : &op->getBlock()->back();
 }
 
+/// Whether a slot goes to its takers before the products of the warps that fill
+/// it are over. These warps fill it the next time, too, so nobody writes to it
+/// before.
+static bool isHandedOnEarly(SlotOp slot) {
+  auto role = slot->getParentOfType<RoleOp>();
+  auto channel = slot.getChannel().getDefiningOp<ChannelOp>();
+  int64_t turns = static_cast<int64_t>(role.getCount()) / role.countTogether();
+  return slot.getDirection() == SlotDirection::Put &&
+         role->hasAttr(WarpDialect::getHandOnEarlyAttrName()) &&
+         static_cast<int64_t>(channel.getDepth()) % turns == 0;
+}
+
 static void findLast(Visit &visit) {
   Block *block = visit.first->getBlock();
   for (SlotOp slot : visit.slots) {
     SmallVector<Operation *> users = getViewUsers(slot);
     users.push_back(slot);
+    if (isHandedOnEarly(slot))
+      llvm::erase_if(users, llvm::IsaPred<WgmmaOp>);
     for (Operation *user : users) {
       Operation *end = user->getBlock() == block ? getEnd(user) : user;
       Operation *outer = block->findAncestorOpInBlock(*end);
@@ -65,9 +79,20 @@ static void findLast(Visit &visit) {
     visit.last = visit.last->getNextNode();
 }
 
+scf::ForOp gdn::warp::findPieceLoop(Block *block) {
+  auto loop = dyn_cast<scf::ForOp>(block->getParentOp());
+  return loop && loop->hasAttr(WarpDialect::getPiecesAttrName()) ? loop
+                                                                 : scf::ForOp();
+}
+
+Block *gdn::warp::findWholeBlock(Block *block) {
+  scf::ForOp loop = findPieceLoop(block);
+  return loop ? loop->getBlock() : block;
+}
+
 /// The block of the loop or role around `block`.
 static Block *findIteration(Block *block) {
-  while (isa<scf::IfOp>(block->getParentOp()))
+  while (isa<scf::IfOp>(block->getParentOp()) || findPieceLoop(block))
     block = block->getParentOp()->getBlock();
   return block;
 }
@@ -93,7 +118,11 @@ void ChannelVisits::orderVisits() {
       Block *iteration = findIteration(block);
       if (direction != otherDirection || slot != otherSlot ||
           iteration != findIteration(otherBlock) || visit.fetched ||
-          other.fetched || !isAlwaysMade(key) || !isAlwaysMade(otherKey))
+          other.fetched)
+        continue;
+      if (findWholeBlock(block) == findWholeBlock(otherBlock))
+        iteration = findWholeBlock(block);
+      else if (!isAlwaysMade(key) || !isAlwaysMade(otherKey))
         continue;
       Operation *own = iteration->findAncestorOpInBlock(*visit.first),
                 *others = iteration->findAncestorOpInBlock(*other.first);

@@ -11,6 +11,8 @@
 
 #include "Slots.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
 namespace mlir::gdn::warp {
 
 /// What one block does with a channel in one direction.
@@ -27,6 +29,17 @@ struct Visit {
   bool byLane = false;
 };
 
+/// The loop over pieces of tiles whose body `block` is; null if it is none. It
+/// waits for a slot at each piece, and arrives behind the last one.
+scf::ForOp findPieceLoop(Block *block);
+/// The block around such a loop, which has the last store of all pieces; any
+/// other `block` itself.
+Block *findWholeBlock(Block *block);
+
+/// Moves a branch, and what its condition needs that stands behind `place`, to
+/// before `place`; not at all if that is null.
+void hoistGuard(Operation *guard, Operation *place);
+
 /// Who visits the slots of a channel, and how often they arrive.
 class ChannelVisits {
 public:
@@ -40,6 +53,9 @@ public:
   /// Fails where values have no layouts yet, or where a role arrives more or
   /// less often for slots that it lets pass than for those that it takes.
   LogicalResult collect();
+  /// The op before which the guard of `copy` may stand: behind what fills the
+  /// slot, and behind products that are begun there. Null if it stays.
+  Operation *findCopyPlace(CopyToClusterOp copy);
   /// Arrivals of all roles that complete a phase of the barriers of `direction`
   /// in one CTA.
   int64_t sumArrivals(SlotDirection direction);

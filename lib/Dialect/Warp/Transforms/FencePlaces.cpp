@@ -52,8 +52,8 @@ static auto isIn(const FieldSet &fields, SlotOp slot) {
 }
 
 static FencePlace &getPlace(PlaceMap &places, SlotOp slot) {
-  FencePlace &place =
-      places[{slot->getBlock(), slot.getChannel(), slot.getIteration()}];
+  FencePlace &place = places[{findWholeBlock(slot->getBlock()),
+                              slot.getChannel(), slot.getIteration()}];
   if (!place.slot || slot->isBeforeInBlock(place.slot))
     place.slot = slot;
   return place;
@@ -71,7 +71,8 @@ static PlaceMap findLastStores(KernelOp kernel, const FieldSet &fenced) {
       if (isa<TmaLoadOp, ShareOp, WgmmaOp>(user))
         continue;
       Operation *&store = getPlace(last, slot).op;
-      Operation *outer = slot->getBlock()->findAncestorOpInBlock(*user);
+      Operation *outer =
+          findWholeBlock(slot->getBlock())->findAncestorOpInBlock(*user);
       if (!store || store->isBeforeInBlock(outer))
         store = outer;
     }
@@ -91,7 +92,8 @@ static PlaceMap findFirstCopies(KernelOp kernel, const FieldSet &fenced) {
       if (!isa<TmaStoreOp>(user))
         continue;
       Operation *&copy = getPlace(first, slot).op;
-      Operation *outer = slot->getBlock()->findAncestorOpInBlock(*user);
+      Operation *outer =
+          findWholeBlock(slot->getBlock())->findAncestorOpInBlock(*user);
       if (!copy || outer->isBeforeInBlock(copy))
         copy = outer;
     }

@@ -148,6 +148,20 @@ static void runIf(OpBuilder &b, Location loc, Value condition,
   write();
 }
 
+/// Runs `write` once: in a loop over pieces of tiles at the last one.
+static void behindLastPiece(OpBuilder &b, Location loc,
+                            function_ref<void()> write) {
+  scf::ForOp loop = findPieceLoop(b.getInsertionBlock());
+  if (!loop)
+    return write();
+  Value next =
+      arith::AddIOp::create(b, loc, loop.getInductionVar(), loop.getStep());
+  runIf(b, loc,
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, next,
+                              loop.getUpperBound()),
+        write);
+}
+
 /// Runs `write` in the first lane of each warp.
 static void inFirstLane(OpBuilder &b, Location loc,
                         function_ref<void()> write) {
@@ -180,9 +194,12 @@ void ChannelLowering::lower(SlotDirection direction, Visit &visit) {
   if (visit.fetched)
     lowerLoads(visit, number);
   else if (visit.closes)
-    arrive(b, loc, visit.byLane, [&] {
-      BarrierArriveOp::create(b, loc, getBarrier(b, loc, number, !fills),
-                              isLocal ? Value() : getOwner(b, loc, iteration));
+    behindLastPiece(b, loc, [&] {
+      arrive(b, loc, visit.byLane, [&] {
+        BarrierArriveOp::create(b, loc, getBarrier(b, loc, number, !fills),
+                                isLocal ? Value()
+                                        : getOwner(b, loc, iteration));
+      });
     });
   for (SlotOp slot : visit.slots) {
     b.setInsertionPoint(slot);
@@ -313,27 +330,19 @@ LogicalResult ChannelLowering::run(SmallVectorImpl<PreparedBarrier> &barriers) {
     barriers.push_back({getBarriersOffset(/*empty=*/false) + distance, fills});
     barriers.push_back({getBarriersOffset(/*empty=*/true) + distance, takes});
   }
+  SmallVector<Operation *> places;
+  for (CopyToClusterOp share : uses.shares)
+    places.push_back(uses.findCopyPlace(share));
   for (auto &[key, visit] : uses.visits)
     lower(std::get<SlotDirection>(key), visit);
+  for (auto [share, place] : llvm::zip(uses.shares, places))
+    hoistGuard(share->getParentOp(), place);
   for (ReleaseUnusedOp release : uses.releases)
     lower(release);
   for (CopyToClusterOp share : uses.shares)
     lower(share, fills);
   channel.erase();
   return success();
-}
-
-/// The barriers of sums over a cluster: tiles of the other CTAs are there, and
-/// every warp of them has read those of this one.
-static void addBarriers(ClusterSendOp sum,
-                        SmallVectorImpl<PreparedBarrier> &barriers) {
-  // The first one has them for all sums of its role.
-  if (!sum.getPlace() || (*sum.getPlace())[2] != 0)
-    return;
-  int64_t offset = (*sum.getPlace())[1], others = sum.getItems() - 1;
-  barriers.push_back({offset, 1});
-  barriers.push_back(
-      {offset + format::kBarrierBytes, others * format::kWarpgroupWarps});
 }
 
 namespace {

@@ -53,6 +53,17 @@ static void prepareInWarps(OpBuilder &b, Location loc, Value thread,
   prepareInWarps(above, loc, thread, middle, end, barriers.drop_front(before));
 }
 
+void gdn::warp::addBarriers(ClusterSendOp sum,
+                            SmallVectorImpl<PreparedBarrier> &barriers) {
+  // The first one has them for all sums of its role.
+  if (!sum.getPlace() || (*sum.getPlace())[2] != 0)
+    return;
+  int64_t offset = (*sum.getPlace())[1], others = sum.getItems() - 1;
+  barriers.push_back({offset, 1});
+  barriers.push_back(
+      {offset + format::kBarrierBytes, others * format::kWarpgroupWarps});
+}
+
 void gdn::warp::prepareBarriers(KernelOp kernel,
                                 ArrayRef<PreparedBarrier> barriers) {
   Location loc = kernel.getLoc();

@@ -19,6 +19,10 @@ struct PreparedBarrier {
   int64_t offset, arrivals;
 };
 
+/// The barriers of sums over a cluster: tiles of the other CTAs are there, and
+/// every warp of them has read those of this one.
+void addBarriers(ClusterSendOp sum, SmallVectorImpl<PreparedBarrier> &barriers);
+
 /// Prepares barriers at the kernel's start. Four warps share them, as one
 /// thread for all would hold up CTAs that find no work.
 void prepareBarriers(KernelOp kernel, ArrayRef<PreparedBarrier> barriers);

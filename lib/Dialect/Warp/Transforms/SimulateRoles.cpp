@@ -180,7 +180,10 @@ std::optional<bool> Simulation::isOver(Agent &agent, const Event &event) {
 /// Arrives for what ends with `op`, and goes on behind it.
 bool Simulation::finish(Agent &agent, Operation *op) {
   auto found = arrivals.find(op);
-  if (found != arrivals.end())
+  Frame &frame = agent.frames.back();
+  bool isLast =
+      !findPieceLoop(frame.block) || frame.number + frame.step >= frame.end;
+  if (found != arrivals.end() && isLast)
     for (const Event &event : found->second) {
       std::optional<int64_t> number = agent.values.getNumber(event.iteration);
       if (!number || *number < 0)
@@ -194,7 +197,6 @@ bool Simulation::finish(Agent &agent, Operation *op) {
         ++of.phases[slot];
       }
     }
-  Frame &frame = agent.frames.back();
   ++frame.next;
   frame.hasWaited = false;
   return true;

@@ -472,6 +472,76 @@ gdn_warp.kernel @skips_alone(%x: memref<?xf32>, %is: i1, %n: i32) threads(256) s
 
 // -----
 
+// A loop over pieces waits for its slots at each piece and arrives behind the last one. What it stores goes to its takers
+// before the role's own product has read it, as the role asks, and is copied behind the begun product.
+!rows = !gdn_warp.view<128x64xbf16, swizzle = 128>
+!piece = !gdn_warp.view<64x64xbf16, swizzle = 128, stride = 16384>
+!tile = tensor<64x64xbf16, #gdn_warp.fragment>
+// CHECK-LABEL: gdn_warp.kernel @pieces(
+// CHECK: gdn_warp.role "make"
+// CHECK: scf.for %[[P:.*]] = %c0 to %c2 step %c1
+// CHECK: gdn_warp.barrier_wait
+// CHECK: gdn_warp.slice %{{.*}}[0, 0] + %[[P]] * [64, 0]
+// CHECK: gdn_warp.fragment_load
+// CHECK-NEXT: %[[NEXT:.*]] = arith.addi %[[P]], %c1
+// CHECK-NEXT: %[[LAST:.*]] = arith.cmpi eq, %[[NEXT]], %c2
+// CHECK-NEXT: scf.if %[[LAST]] {
+// CHECK: gdn_warp.barrier_arrive
+// CHECK: gdn_warp.barrier_wait
+// CHECK: gdn_warp.fragment_store
+// CHECK-NOT: gdn_warp.barrier_arrive
+// CHECK: } {gdn_warp.pieces = 2 : i64}
+// CHECK-NOT: gdn_warp.barrier_wait
+// CHECK: gdn_warp.barrier_arrive
+// CHECK: gdn_warp.wgmma
+// CHECK-NEXT: gdn_warp.wgmma_commit
+// CHECK: gdn_warp.bulk_copy_to_cta
+// CHECK: gdn_warp.wgmma_wait
+// CHECK-NOT: gdn_warp.barrier_arrive
+// CHECK: gdn_warp.role "take"
+gdn_warp.kernel @pieces(%x: memref<?x64xbf16>, %n: i32) threads(384) shared(98400) cluster(2) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %t = arith.index_cast %n : i32 to index
+  %in = gdn_warp.channel "in" depth(2) {offset = 0, places = array<i64: 0>, slot_bytes = 16384, barriers = 98304}
+      : !gdn_warp.channel<!rows>
+  %all = gdn_warp.channel "all" depth(4) turn(2)
+      {offset = 32768, places = array<i64: 0>, slot_bytes = 16384, barriers = 98336} : !gdn_warp.channel<!rows>
+  gdn_warp.role "move" warps(0, 1) {
+    %s = gdn_warp.slot put %in[0] at %t : !gdn_warp.channel<!rows> -> !rows
+    gdn_warp.tma_load %x[%c0, %c0] axes [0, 1], %s : memref<?x64xbf16> -> !rows
+  }
+  gdn_warp.role "make" warps(4, 4) attributes {gdn_warp.alternate_ctas, gdn_warp.hand_on_early} {
+    %warp = gdn_warp.id warp
+    scf.for %p = %c0 to %c2 step %c1 {
+      %s = gdn_warp.slot get %in[0] at %t : !gdn_warp.channel<!rows> -> !rows
+      %from = gdn_warp.slice %s[0, 0] + %p * [64, 0] : !rows -> !piece
+      %f = gdn_warp.fragment_load %from : !piece -> !tile
+      %a = gdn_warp.slot put %all[0] at %t : !gdn_warp.channel<!rows> -> !rows
+      %to = gdn_warp.slice %a[0, 0] + %p * [64, 0] : !rows -> !piece
+      gdn_warp.fragment_store %f, %to : !tile -> !piece
+    } {gdn_warp.pieces = 2}
+    %a = gdn_warp.slot put %all[0] at %t : !gdn_warp.channel<!rows> -> !rows
+    %m = gdn_warp.wgmma %a transpose_a, %a : !rows, !rows -> tensor<64x64xf32, #gdn_warp.fragment>
+    gdn_warp.wgmma_commit
+    %r = gdn_warp.wgmma_wait 0 of %m : tensor<64x64xf32, #gdn_warp.fragment>
+    %first = arith.cmpi eq, %warp, %c4 : index
+    scf.if %first {
+      gdn_warp.copy_to_cluster %all at %t : !gdn_warp.channel<!rows>
+    }
+  }
+  gdn_warp.role "take" warps(8, 4) {
+    %a = gdn_warp.slot get %all[0] at %t : !gdn_warp.channel<!rows> -> !rows
+    %m = gdn_warp.wgmma %a transpose_a, %a : !rows, !rows -> tensor<64x64xf32, #gdn_warp.fragment>
+    gdn_warp.wgmma_commit
+    %r = gdn_warp.wgmma_wait 0 of %m : tensor<64x64xf32, #gdn_warp.fragment>
+  }
+}
+
+// -----
+
 // Sums over a cluster have barriers where no role has a channel.
 // CHECK-LABEL: gdn_warp.kernel @sums_alone(
 gdn_warp.kernel @sums_alone() threads(128) shared(8240) cluster(2) {

@@ -76,6 +76,13 @@ def Warp_Dialect : Dialect {
     /// them, and of such an address.
     static constexpr ::llvm::StringLiteral getLateAddressesAttrName() { return "gdn_warp.late_addresses"; }
 
+    /// Unit attribute of a role that makes the pieces of its tiles in a loop.
+    static constexpr ::llvm::StringLiteral getLoopPiecesAttrName() { return "gdn_warp.loop_pieces"; }
+    /// Unit attribute of a role whose slots go to their takers before its own products have read them.
+    static constexpr ::llvm::StringLiteral getHandOnEarlyAttrName() { return "gdn_warp.hand_on_early"; }
+    /// Attribute of a loop over the pieces of tiles: how many there are.
+    static constexpr ::llvm::StringLiteral getPiecesAttrName() { return "gdn_warp.pieces"; }
+
     /// Attribute of an op over the rows of a fragment: bytes of the scratch memory of its
     /// warpgroup in which the warps leave their parts of it.
     static constexpr ::llvm::StringLiteral getScratchBytesAttrName() { return "gdn_warp.scratch_bytes"; }

@@ -32,7 +32,9 @@ def Warp_RoleSpecAttr : Warp_Attr<"RoleSpec", "role_spec"> {
     Roles with `share_code` that stand next to each other become one (`gdn-warp-merge-roles`) if
     their code differs in numbers alone; they have whole warpgroups. With `late_addresses` a loop
     makes addresses in shared memory where it first uses them: a role with many tiles there has
-    no registers to hold all of them.
+    no registers to hold all of them. With `loop_pieces` the pieces of 64 rows of tiles that the role
+    only stores are a loop, where their code differs in places alone (`gdn-warp-loop-pieces`). With `hand_on_early`
+    a slot that the same warps fill the next time goes to its takers before the role's own products have read it.
 
     Example:
     `#gdn_warp.role_spec<name = "state", warps = 8, registers = 168, steps = ["state"], warpgroup_per_v_tile = true>`
@@ -49,6 +51,8 @@ def Warp_RoleSpecAttr : Warp_Attr<"RoleSpec", "role_spec"> {
     DefaultValuedParameter<"bool", "false">:$interleave_chunks,
     DefaultValuedParameter<"bool", "false">:$share_code,
     DefaultValuedParameter<"bool", "false">:$late_addresses,
+    DefaultValuedParameter<"bool", "false">:$loop_pieces,
+    DefaultValuedParameter<"bool", "false">:$hand_on_early,
     DefaultValuedParameter<"int64_t", "0">:$lanes_per_row);
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{

@@ -62,6 +62,8 @@ def Warp_RoleTemplateAttr : Warp_Attr<"RoleTemplate", "role_template"> {
     DefaultValuedParameter<"bool", "false">:$interleave_chunks,
     DefaultValuedParameter<"bool", "false">:$share_code,
     DefaultValuedParameter<"bool", "false">:$late_addresses,
+    DefaultValuedParameter<"bool", "false">:$loop_pieces,
+    DefaultValuedParameter<"bool", "false">:$hand_on_early,
     DefaultValuedParameter<"int64_t", "0">:$lanes_per_row);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;

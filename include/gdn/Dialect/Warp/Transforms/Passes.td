@@ -176,43 +176,7 @@ def MergeKernelsPass : Pass<"gdn-warp-merge-kernels", "::mlir::ModuleOp"> {
   }];
 }
 
-def MergeRolesPass : Pass<"gdn-warp-merge-roles", "::mlir::gdn::warp::KernelOp"> {
-  let summary = "Make one role of roles whose code differs in numbers alone";
-  let description = [{
-    Roles with `gdn_warp.share_code` that follow each other become one role of all their
-    warps, if they have as many warps, whole warpgroups, the same registers, and the same
-    ops. Where they take other numbers, such as places of shared memory or columns of an
-    array, each warp selects its own at the beginning of the role: of constants the distance
-    from the first role's, since places of one kind lie as far apart in each role, and one
-    register then serves all of them. So the kernel has their code once, and the instruction
-    cache holds more of the rest. What depends on a thread's number does so within the
-    warpgroup, so nothing else changes. Roles that differ in anything but integers and floats
-    from outside of them stay as they are, and so does an op whose attributes differ.
-
-    Before:
-
-    ```mlir
-    // gdn-opt test/Dialect/Warp/Transforms/merge-roles.mlir --split-input-file
-    gdn_warp.role "low" warps(4, 4) registers(176) attributes {gdn_warp.share_code} {
-      ... = gdn_warp.view %c0 : ...
-    gdn_warp.role "high" warps(8, 4) registers(176) attributes {gdn_warp.share_code} {
-      ... = gdn_warp.view %c1024 : ...
-    ```
-
-    After:
-
-    ```mlir
-    // gdn-opt test/Dialect/Warp/Transforms/merge-roles.mlir --split-input-file --gdn-warp-merge-roles
-    gdn_warp.role "low_high" warps(4, 8) registers(176) {
-      ... = gdn_warp.id warp
-      ... = arith.cmpi uge, ...
-      ... = arith.select ... : index
-      ... = arith.addi ..., %c0 : index
-      ... = gdn_warp.view ...
-    ```
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
-}
+include "gdn/Dialect/Warp/Transforms/CopiesOfCode.td"
 
 def GroupProductsPass : Pass<"gdn-warp-group-products", "::mlir::gdn::warp::KernelOp"> {
   let summary = "Begin, group and wait for products";
