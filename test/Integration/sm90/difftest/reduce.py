@@ -106,7 +106,7 @@ def simpler_schedules(program):
     if program.schedule.chunks > 1:
         yield "one chunk an iteration", change(lambda s: setattr(s, "chunks", 1))
     for place, role in enumerate(program.schedule.roles):
-        for option in ("loop_chunks", "prefetch_distance", "interleave_chunks"):
+        for option in ("loop_chunks", "prefetch_distance", "interleave_chunks", "loop_pieces", "hand_on_early"):
             if option in role.options:
                 yield f"no {option}", change(lambda s: s.roles[place].options.pop(option))
     for place, channel in enumerate(program.schedule.channels):

@@ -138,8 +138,13 @@ def make_schedule(draw, shape, program):
     # Now and then too few slots for a delay: refused.
     channels = make_channels(draw, shape, crossing, delay if draw.random() < 0.9 else 0)
     has_loop = any(isinstance(item, Loop) for item in program.items)
-    return Schedule(chunks=shape.per_iteration if has_loop else 1, v_tiles=shape.tiles if shape.folded else 1,
-                    roles=roles, channels=channels, persistent=draw.random() < 0.15)
+    schedule = Schedule(chunks=shape.per_iteration if has_loop else 1, v_tiles=shape.tiles if shape.folded else 1,
+                        roles=roles, channels=channels, persistent=draw.random() < 0.15)
+    for role in roles:
+        for option in ("loop_pieces", "hand_on_early"):
+            if role.warps >= 4 and draw.random() < 0.4:
+                role.options[option] = True
+    return schedule
 
 
 def registers_of(op):
