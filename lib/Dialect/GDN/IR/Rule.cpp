@@ -88,8 +88,8 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   add("step_indices", rule.stepIndices, steps);                // steps_c2
   add("num_accepted", rule.numAccepted, {getSequences(rule)}); // steps_c3
   add("parents", rule.parents, steps);                         // steps_c4
-  add("d_o", rule.dO, values);                                // backward_c1
-  add("d_final_state", rule.dFinalState, getStateDims(rule)); // backward_c2
+  add("d_o", rule.dO, values);                                 // backward_c1
+  add("d_final_state", rule.dFinalState, getStateDims(rule));  // backward_c2
   SmallVector<Dim, 4> kept = {Dim::S, Dim::H, Dim::V, Dim::K};
   Dim S = rule.keepsOthers() ? Dim::KeptStates : Dim::S;
   add("writes", rule.writes, values);                          // gradients_c1
