@@ -12,14 +12,15 @@ from gradient_cases import CASES, NAMES, make, recurrence  # noqa: E402
 import gdn  # noqa: E402
 from gdn import _library, _torch_backward, _torch_backward_gpu  # noqa: E402
 from gdn._api import BUILDERS  # noqa: E402
+from gdn._arguments import NO_POOL  # noqa: E402
 from gdn._manifest import GradientForm  # noqa: E402
 
 TOLERANCES = {torch.float16: 2e-3, torch.bfloat16: 1e-2, torch.float32: 1e-2}
 
 
-def backward(q, k, v, g, beta, A_log, dt_bias, state, cu, d_o, d_state, rows, flags, *rest):
+def backward(q, k, v, g, beta, A_log, dt_bias, state, cu, d_o, d_state, *rest):
     """The library's on a GPU: packed sequences, in a form of the manifest's but for types and channels."""
-    *written, scale, options, _, _ = rest
+    *written, scale, options, _, _ = rest[len(NO_POOL) :]
     gate, logits = _library.gate_domain_of(options), _library.beta_domain_of(options)
     names = {number: name for name, number in _library.GATE_DOMAINS.items()}
     form = {"l2norm": _library.has_l2norm(options), "gate": names[gate], "logits": logits}

@@ -21,6 +21,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 import gdn  # noqa: E402
 from gdn import _library, _torch_backward, _torch_backward_gpu, _torch_checks, _torch_saved  # noqa: E402
 from gdn._api import BUILDERS  # noqa: E402
+from gdn._arguments import NO_POOL  # noqa: E402
 from gdn._manifest import GradientForm  # noqa: E402
 
 STATES = {"save_for_backward": "states"}
@@ -45,8 +46,9 @@ def test_words():
     assert all(torch.equal(x, y) for other in found[1:] for x, y in zip(found[0], other))
 
 
-def forward_saving(q, k, v, g, beta, A_log, dt_bias, state, cu, o, final, rows, flags, writes, states, scale, options, *_):
+def forward_saving(q, k, v, g, beta, A_log, dt_bias, state, cu, o, final, *rest):
     """The library's: packed sequences. It saves v for what tokens write."""
+    writes, states, scale, options, *_ = rest[len(NO_POOL) :]
     assert q.shape[0] == 1 and scale is None and writes.shape == v.shape
     assert all(x is None or x.dtype == torch.float32 for x in (state, final))
     assert states.shape == (q.shape[1] // _torch_saved.INTERVAL + len(cu) - 1, v.shape[2], 128, 128) and states.dtype == q.dtype

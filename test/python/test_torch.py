@@ -12,6 +12,7 @@ import gdn
 torch = pytest.importorskip("torch")
 
 from gdn import _torch, _torch_checks  # noqa: E402
+from gdn._arguments import NO_POOL  # noqa: E402
 
 TYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 NO_STATE = (None,) * 4
@@ -123,7 +124,7 @@ def test_opcheck(packed, with_state, dtype):
 @pytest.mark.parametrize("with_state", [False, True])
 def test_opcheck_into(with_state):
     out, state = torch.empty(1, 70, 4, 64), torch.empty(1, 4, 64, 64) if with_state else None
-    arguments = (*tensors(), *NO_STATE, out, state, None, None, 0.125, 0, 0)
+    arguments = (*tensors(), *NO_STATE, out, state, *NO_POOL, 0.125, 0, 0)
     torch.library.opcheck(torch.ops.gdn.gated_delta_rule_out.default, arguments)
 
 
