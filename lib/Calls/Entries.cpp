@@ -215,11 +215,11 @@ static constexpr Trait allTraits[] = {
      [](const Signature &s, const Call &) -> std::string {
        return typeName(s.stateIndices);
      }},
-    {{"has_initial_state"}, describeAsked<0>},
-    {{"step_states"}, describeSteps<0>},
-    {{"step_indices"}, describeSteps<1>},
-    {{"parents"}, describeSteps<2>},
-    {{"num_accepted"}, describeAsked<1>},
+    {{kAsked[0].data()}, describeAsked<0>},
+    {{kSteps[0].data()}, describeSteps<0>},
+    {{kSteps[1].data()}, describeSteps<1>},
+    {{kSteps[2].data()}, describeSteps<2>},
+    {{kAsked[1].data()}, describeAsked<1>},
     {{"initial_state", "final_state"}, describeEnds},
     {{"initial_state", "final_state"},
      [](const Signature &s, const Call &) -> std::string {

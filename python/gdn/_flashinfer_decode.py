@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from typing import Any
 
 from . import _api
 from ._arguments import refuse, shape_of
+from ._steps import numbers_of_rows, states_of
 
 
 def _decode(
@@ -33,60 +33,13 @@ def _must(holds: bool, message: str) -> None:
         raise AssertionError(message)
 
 
-#: The tables that calls were made with: a CUDA graph may have one, so none goes.
-_TABLES: dict[tuple[str, int, int, int], Any] = {}
-
-
-def _numbers(like: Any, batch: int, steps: int, between: int) -> Any:
-    """The table [batch, steps] of n `between` + t, or of -1 for a negative `between`. One of torch is made once, and is
-    there before any stream reads it; a CUDA graph whose call was not made before has one of its own."""
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(like, torch.Tensor):
-        import numpy
-
-        table = numpy.arange(batch, dtype=numpy.int32)[:, None] * between + numpy.arange(steps, dtype=numpy.int32)
-        return table if between >= 0 else numpy.full_like(table, -1)
-    is_plain = type(like) is torch.Tensor and not torch.compiler.is_compiling()
-    key = (str(like.device), batch, steps, between)
-    if is_plain and key in _TABLES:
-        return _TABLES[key]
-    is_kept = is_plain and not (like.is_cuda and torch.cuda.is_current_stream_capturing())
-    device = "cpu" if is_kept else like.device
-    first = torch.arange(batch, dtype=torch.int32, device=device)[:, None]
-    rows = first * between + torch.arange(steps, dtype=torch.int32, device=device)
-    rows = rows if between >= 0 else torch.full_like(rows, -1)
-    if is_kept:
-        # The copy to a GPU is waited for.
-        rows = _TABLES[key] = rows.to(like.device)
-    return rows
-
-
-def _states_of(buffer: Any) -> tuple[Any, int]:
-    """A buffer [B, S, HV, V, K] as states [R, HV, V, K], and how far apart those of two sequences are there."""
-    batch, steps, *state = buffer.shape
-    is_torch = not hasattr(buffer, "strides")
-    strides = buffer.stride() if is_torch else buffer.strides
-    _must(
-        batch < 2 or strides[0] % strides[1] == 0,
-        "intermediate_states_buffer batch stride must be a whole number of cache steps; "
-        f"got stride(0)={strides[0]} and step size={strides[1]}",
-    )
-    between = strides[0] // strides[1] if batch > 1 else steps
-    shape = ((batch - 1) * between + steps, *state)
-    if is_torch:
-        return buffer.as_strided(shape, strides[1:]), between
-    import numpy
-
-    return numpy.lib.stride_tricks.as_strided(buffer, shape, strides[1:]), between
-
-
 def _keep(q: Any, buffer: Any, updates: bool) -> dict[str, Any]:
     """What a call says of the states after its tokens: in a buffer, or nowhere, or only the last one in the pool."""
     batch, tokens = q.shape[:2]
     if buffer is not None:
-        states, between = _states_of(buffer)
-        return {"step_states": states, "step_indices": _numbers(q, batch, tokens, between)}
-    return {} if updates else {"step_indices": _numbers(q, batch, 1, -1)}
+        states, between = states_of(buffer)
+        return {"step_states": states, "step_indices": numbers_of_rows(q, batch, tokens, between)}
+    return {} if updates else {"step_indices": numbers_of_rows(q, batch, 1, -1)}
 
 
 def _verify(
@@ -96,7 +49,7 @@ def _verify(
     """Tokens one after the other, with the states after them where FlashInfer puts them."""
     keeps = _keep(q, buffer, updates) if scatter is None else {"step_indices": scatter}
     if rows is None and keeps:
-        rows = _numbers(q, q.shape[0], 1, 1)[:, 0]
+        rows = numbers_of_rows(q, q.shape[0], 1, 1)[:, 0]
     arguments = (A_log, a, dt_bias, b, scale)
     output, _ = _decode(q, k, v, states, rows, *arguments, output, use_qk_l2norm, "vk", keeps)
     if buffer is not None and updates:

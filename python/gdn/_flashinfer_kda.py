@@ -8,7 +8,7 @@ from typing import Any
 
 from . import _kda
 from ._arguments import refuse, shape_of
-from ._flashinfer_decode import _numbers
+from ._steps import numbers_of_rows
 
 
 def _of_value_heads(parameter: Any, heads: int, times: int) -> Any:
@@ -108,15 +108,15 @@ def recurrent_kda(
     if num_spec_tokens is not None and (cu_seqlens is None) and tokens != steps:
         raise ValueError(f"q.shape[1]={tokens} must equal 1+num_spec_tokens={steps} when cu_seqlens is not provided")
     if slots is None and states is not None and (num_spec_tokens is not None or initial_state_source is not None):
-        slots = _numbers(q, sequences, steps, steps)
+        slots = numbers_of_rows(q, sequences, steps, steps)
     if disable_state_update:
         if output_final_state or accepted is not None:
             raise ValueError("output_final_state and num_accepted_tokens: expected none with disable_state_update")
         states = states if initial_state_source is None else initial_state_source
         slots = slots if initial_state_source is None else initial_state_indices
-        slots = _numbers(q, sequences, 1, 1) if slots is None else slots
+        slots = numbers_of_rows(q, sequences, 1, 1) if slots is None else slots
         slots = slots if len(slots.shape) == 1 else slots[:, 0]
-        keeps = {"state_indices": slots, "step_indices": _numbers(q, sequences, 1, -1)} if states is not None else {}
+        keeps = {"state_indices": slots, "step_indices": numbers_of_rows(q, sequences, 1, -1)} if states is not None else {}
         words = {"initial_state": states, "final_state": states, **keeps}
     elif prefills or slots is None or states is None:
         if initial_state_source is not None or (states is None and slots is not None):

@@ -75,7 +75,7 @@ def make_kernel(parent: Any) -> type:
     import gdn
 
     from . import _serving
-    from ._flashinfer_decode import _states_of
+    from ._steps import states_of
 
     class Kernel(parent):  # type: ignore[misc]
         #: By which `serve` knows it.
@@ -152,7 +152,7 @@ def make_kernel(parent: Any) -> type:
             out = torch.empty_like(v, memory_format=torch.contiguous_format)
 
             def call() -> dict[str, Any]:
-                ends, (states, between) = words["query_start_loc"], _states_of(words["intermediate_states_buffer"])
+                ends, (states, between) = words["query_start_loc"], states_of(words["intermediate_states_buffer"])
                 count = len(ends) - 1
                 parents = words["retrieve_parent_token"]
                 return {
@@ -191,7 +191,7 @@ def make_kernel(parent: Any) -> type:
 
         def _decodes(self, x: Any, pool: Any) -> bool:
             if x.is_cuda and pool.element_size() == 2:
-                return self.asked.decide("decoding with states of 16 bits", "its kernels are faster with them")
+                return self.asked.decide("decoding with states of 16 bits", "Triton's kernels are faster with them")
             return True
 
         def _extends(self, words: dict[str, Any]) -> bool:

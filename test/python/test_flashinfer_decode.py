@@ -216,11 +216,11 @@ def test_tables_are_kept():
     torch = pytest.importorskip("torch")
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    from gdn._flashinfer_decode import _numbers
+    from gdn._steps import numbers_of_rows
 
     like = torch.zeros(1)
     with FakeTensorMode() as mode:
-        assert list(_numbers(mode.from_tensor(like), 3, 2, 7).shape) == [3, 2]
-    table = _numbers(like, 3, 2, 7)
-    assert table is _numbers(like, 3, 2, 7) and table.tolist() == [[0, 1], [7, 8], [14, 15]]
-    assert _numbers(like, 2, 1, -1).tolist() == [[-1], [-1]]
+        assert list(numbers_of_rows(mode.from_tensor(like), 3, 2, 7).shape) == [3, 2]
+    table = numbers_of_rows(like, 3, 2, 7)
+    assert table is numbers_of_rows(like, 3, 2, 7) and table.tolist() == [[0, 1], [7, 8], [14, 15]]
+    assert numbers_of_rows(like, 2, 1, -1).tolist() == [[-1], [-1]]

@@ -1,5 +1,4 @@
-//===- ChannelRows.cpp - Gradients of a chunk, gates a bound keeps in range
-//===//
+//===- ChannelRows.cpp - Gradients of gates a bound keeps in range --------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -135,7 +135,8 @@ void RoleWriter::writeFollowing() {
       findFirstLoads(partition, followsFromWorkItem);
   llvm::erase_if(loads, [&](tile::LoadOp load) {
     Operation *branch = load->getParentOfType<scf::IfOp>();
-    return partition.roles.find(branch ? branch : load)->second != role ||
+    auto owner = partition.roles.find(branch ? branch : load);
+    return owner == partition.roles.end() || owner->second != role ||
            load.getAxes()[1] + 1 != load.getSource().getType().getRank();
   });
   if (loads.empty())

@@ -27,8 +27,8 @@
 #pair_solve = #gdn_warp.role_template<name = "solve", warps = 2, registers = 96, steps = ["solve"], round_robin = true, loop_chunks = true, alternate_ctas = true>
 #pair_decayed = #gdn_warp.channel_template<name = "decayed", depth = <4 chunks>, from = ["decay"], to = ["state"], slot_per_chunk = true>
 
-// What loads binds a pair whose gates a bound keeps in range. So a warp of its own stores, for which loads need not wait, and values
-// have slots for three iterations.
+// Loads bind a pair if a bound keeps its gates in range. So one warp stores and nothing else, and loads do not wait for
+// stores; values have slots for three iterations.
 #store_solve = #gdn_warp.role_template<name = "solve", warps = 1, registers = 96, steps = ["solve"], loop_chunks = true, alternate_ctas = true>
 #store_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 96, steps = ["load"]>
 #store = #gdn_warp.role_template<name = "store", warps = 1, registers = 96, steps = ["store_state", "store"]>

@@ -1,0 +1,55 @@
+# Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rows of the states after tokens, for functions of engines and of FlashInfer."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+#: The tables that calls were made with: a CUDA graph may have one, so none goes.
+_TABLES: dict[tuple[str, int, int, int], Any] = {}
+
+
+def numbers_of_rows(like: Any, batch: int, steps: int, between: int) -> Any:
+    """The table [batch, steps] of n `between` + t, or of -1 for a negative `between`. One of torch is made once, and is
+    there before any stream reads it; a CUDA graph whose call was not made before has one of its own."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(like, torch.Tensor):
+        import numpy
+
+        table = numpy.arange(batch, dtype=numpy.int32)[:, None] * between + numpy.arange(steps, dtype=numpy.int32)
+        return table if between >= 0 else numpy.full_like(table, -1)
+    is_plain = type(like) is torch.Tensor and not torch.compiler.is_compiling()
+    key = (str(like.device), batch, steps, between)
+    if is_plain and key in _TABLES:
+        return _TABLES[key]
+    is_kept = is_plain and not (like.is_cuda and torch.cuda.is_current_stream_capturing())
+    device = "cpu" if is_kept else like.device
+    first = torch.arange(batch, dtype=torch.int32, device=device)[:, None]
+    rows = first * between + torch.arange(steps, dtype=torch.int32, device=device)
+    rows = rows if between >= 0 else torch.full_like(rows, -1)
+    if is_kept:
+        # The copy to a GPU is waited for.
+        rows = _TABLES[key] = rows.to(like.device)
+    return rows
+
+
+def states_of(buffer: Any) -> tuple[Any, int]:
+    """A buffer [B, S, HV, V, K] as states [R, HV, V, K], and how far apart those of two sequences are there."""
+    batch, steps, *state = buffer.shape
+    is_torch = not hasattr(buffer, "strides")
+    strides = buffer.stride() if is_torch else buffer.strides
+    if batch > 1 and strides[0] % strides[1] != 0:
+        # As FlashInfer says it.
+        raise AssertionError(
+            "intermediate_states_buffer batch stride must be a whole number of cache steps; "
+            f"got stride(0)={strides[0]} and step size={strides[1]}"
+        )
+    between = strides[0] // strides[1] if batch > 1 else steps
+    shape = ((batch - 1) * between + steps, *state)
+    if is_torch:
+        return buffer.as_strided(shape, strides[1:]), between
+    import numpy
+
+    return numpy.lib.stride_tricks.as_strided(buffer, shape, strides[1:]), between
