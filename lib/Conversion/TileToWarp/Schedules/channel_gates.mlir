@@ -49,38 +49,25 @@ gdn_warp.schedule_template @fused.channel_gates schedules ["cta_per_head", "cta_
 #norms_lengths = #gdn_warp.channel_template<name = "lengths", depth = <2 chunks>, from = ["norms", "query_norms"], to = ["prepare"], slot_per_chunk = true>
 #norms_output = #gdn_warp.channel_template<name = "output", depth = <2 chunks>, from = ["state"], to = ["move"]>
 
-// Bounded gates in 16 bits and chunks of 32 tokens: a chunk is short enough for 144 registers, so two warpgroups
-// make tiles in turn. What loads stays three iterations ahead of what stores: the keys of an iteration are loaded, summed,
-// decayed and solved while the state is at the two before it. Two warps sum squares, so that both chunks have theirs as soon.
-#turn_prepare = #gdn_warp.role_template<name = "prepare", warps = 8, registers = 144, steps = ["decay", "scores"], round_robin = true, warps_per_turn = 4, loop_chunks = true, alternate_ctas = true>
-#turn_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 48, steps = ["load", "gates"], delayed_steps = ["store"], delay = <3 iterations>, prefetch_distance = <2 chunks>, interleave_chunks = true>
-#turn_solve = #gdn_warp.role_template<name = "solve", warps = 1, registers = 48, steps = ["solve"], loop_chunks = true, alternate_ctas = true>
-#turn_norms = #gdn_warp.role_template<name = "norms", warps = 2, registers = 48, steps = ["norms", "query_norms"], round_robin = true, loop_chunks = true, alternate_ctas = true>
-#turn_state = #gdn_warp.role_template<name = "state", warps = 4, registers = 176, steps = ["state"], loop_chunks = true>
-#turn_keys = #gdn_warp.channel_template<name = "keys", depth = <2 chunks>, from = ["load"], to = ["norms", "prepare"], slot_per_chunk = true>
-// As many as what loads is ahead.
-#turn_values = #gdn_warp.channel_template<name = "values", depth = <6 chunks>, from = ["load"], to = ["state"], slot_per_chunk = true>
-
-gdn_warp.schedule_template @fused.channel_gates.pair_norms.turns schedules ["cta_per_head", "cta_per_v_tile"] stages ["fused"]
-    when <steps = ["decay", "norms"], no_steps = ["halves"], min_v_tiles = 2, max_v_tiles = 2, max_tile_bytes = 8192, min_chunk_tokens = 32>
-    attributes {chunks_per_iteration = 2 : i64, cluster = 2 : i64}
-    roles [#turn_prepare, #turn_move, #turn_solve, #turn_norms, #turn_state]
-    channels [#turn_keys, #turn_values, #vectors, #norms_lengths, #pair_decayed, #m, #triangles, #norms_output]
-
-// The same with a loop over the pieces of the tiles, for packed sequences: all loops then fit the instruction cache. What
-// a loop makes is late, so it goes to the state before the products of this role. By its name alone: not all checks of
-// shipped kernels were run (docs/experiments/kda.md).
+// Bounded gates in 16 bits and chunks of 32 tokens: a chunk is short enough for 136 registers, so two warpgroups
+// make tiles in turn. They loop over the pieces of their tiles: so all loops fit the instruction cache. What a loop makes
+// is late, so it goes to the state before the products of this role. What loads stays three iterations ahead of what
+// stores: the keys of an iteration are loaded, summed, decayed and solved while the state is at the two before it. Two warps
+// sum squares, so that both chunks have theirs as soon.
 #piece_prepare = #gdn_warp.role_template<name = "prepare", warps = 8, registers = 136, steps = ["decay", "scores"], round_robin = true, warps_per_turn = 4, loop_chunks = true, alternate_ctas = true, loop_pieces = true, hand_on_early = true>
 #piece_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 56, steps = ["load", "gates"], delayed_steps = ["store"], delay = <3 iterations>, prefetch_distance = <2 chunks>, interleave_chunks = true>
 #piece_solve = #gdn_warp.role_template<name = "solve", warps = 1, registers = 56, steps = ["solve"], loop_chunks = true, alternate_ctas = true>
 #piece_norms = #gdn_warp.role_template<name = "norms", warps = 2, registers = 56, steps = ["norms", "query_norms"], round_robin = true, loop_chunks = true, alternate_ctas = true>
 #piece_state = #gdn_warp.role_template<name = "state", warps = 4, registers = 184, steps = ["state"], loop_chunks = true>
+#piece_keys = #gdn_warp.channel_template<name = "keys", depth = <2 chunks>, from = ["load"], to = ["norms", "prepare"], slot_per_chunk = true>
+// As many as what loads is ahead.
+#piece_values = #gdn_warp.channel_template<name = "values", depth = <6 chunks>, from = ["load"], to = ["state"], slot_per_chunk = true>
 
-gdn_warp.schedule_template @fused.channel_gates.pair_norms.pieces schedules [] stages ["fused"]
+gdn_warp.schedule_template @fused.channel_gates.pair_norms.pieces schedules ["cta_per_head", "cta_per_v_tile"] stages ["fused"]
     when <steps = ["decay", "norms"], no_steps = ["halves"], min_v_tiles = 2, max_v_tiles = 2, max_tile_bytes = 8192, min_chunk_tokens = 32>
     attributes {chunks_per_iteration = 2 : i64, cluster = 2 : i64}
     roles [#piece_prepare, #piece_move, #piece_solve, #piece_norms, #piece_state]
-    channels [#turn_keys, #turn_values, #vectors, #norms_lengths, #pair_decayed, #m, #triangles, #norms_output]
+    channels [#piece_keys, #piece_values, #vectors, #norms_lengths, #pair_decayed, #m, #triangles, #norms_output]
 
 gdn_warp.schedule_template @fused.channel_gates.pair_norms schedules ["cta_per_head", "cta_per_v_tile"] stages ["fused"]
     when <steps = ["decay", "norms"], min_v_tiles = 2, max_v_tiles = 2>
