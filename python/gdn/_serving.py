@@ -1,30 +1,61 @@
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What plug-ins of inference engines share: which kinds of calls gdn runs, and parameters in float32."""
+"""What plug-ins of inference engines share: which versions they know, which kinds of calls gdn runs, and what calls have."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 #: What has been said of calls that an engine runs as before.
 _said: set[tuple[str, str, str]] = set()
 
 
-def log_of(plugin: str) -> logging.Logger:
+def log_of(engine: str) -> logging.Logger:
     """The logger `gdn.vllm` or `gdn.sglang`."""
-    return logging.getLogger(f"gdn.{plugin.lower()}")
+    return logging.getLogger(f"gdn.{engine.lower()}")
 
 
-class Asked:
-    """Which kinds of calls gdn runs for a layer or a backend of `engine`: each kind is asked for once, by all that a call
-    itself checks. What gdn does not run, the engine does as before, with one line of log."""
+def is_tested(engine: str, versions: tuple[str, ...]) -> bool:
+    """Whether the engine that is installed is of these versions, by what they begin with; another one stays as it is."""
+    version = importlib.metadata.version(engine.lower())
+    if not version.startswith(versions):
+        message = "gdn: expected %s %s*, got %s; its layers stay as they are"
+        log_of(engine).warning(message, engine, "* or ".join(versions), version)
+    return version.startswith(versions)
+
+
+def leave(engine: str, name: str, other: type) -> None:
+    """Says that another plug-in has what gdn would replace."""
+    message = "gdn: expected %s's own %s, got %s of another plug-in, which stays"
+    log_of(engine).warning(message, engine, name, other.__qualname__)
+
+
+def heads_of(x: Any, pool: Any) -> dict[str, Any]:
+    """q, k and v as views of the convolution's output [T, 2 H K + HV V], for states [rows, HV, V, K]."""
+    heads, wide, channels = pool.shape[1:]
+    keys = (x.shape[-1] - heads * wide) // 2
+    parts = zip("qkv", x.split((keys, keys, heads * wide), -1), (channels, channels, wide))
+    return {name: part.unflatten(-1, (-1, width)) for name, part, width in parts}
+
+
+def functions_of(is_kda: bool) -> tuple[str, str]:
+    """The names of the functions for tokens one at a time, and for prefills."""
+    rule = "kda" if is_kda else "gated_delta_rule"
+    return f"fused_recurrent_{rule}", f"chunk_{rule}"
+
+
+class Served:
+    """What gdn runs for a layer or a backend of `engine`. Each kind of call is asked for once, by all that a call itself
+    checks. What gdn does not run, the engine does as before, with one line of log."""
 
     def __init__(self, engine: str) -> None:
         self.engine = engine
         #: The answers so far.
         self.runs: dict[str, bool] = {}
+        self._floats: dict[int, tuple[int, Any]] = {}
 
     def decide(self, kind: str, reason: str = "") -> bool:
         """Remembers whether gdn runs a kind of call, and says once for all layers why not."""
@@ -35,7 +66,7 @@ class Asked:
                 log_of(self.engine).warning("gdn: %s runs %s as before: %s", self.engine, kind, reason)
         return self.runs[kind]
 
-    def serves(self, kind: str, calls: Any, on_gpu: bool) -> bool:
+    def serves(self, kind: str, calls: Callable[[], Iterable[tuple[str, dict[str, Any]]]], on_gpu: bool) -> bool:
         """Whether gdn runs a kind of call. `calls` makes what is to be called, by function; it is asked only once, and not
         while a CUDA graph is captured."""
         import torch
@@ -47,26 +78,26 @@ class Asked:
         if on_gpu and torch.cuda.is_current_stream_capturing():
             return False
         try:
-            made: Iterable[tuple[str, dict[str, Any]]] = calls()
-            for name, call in made:
+            for name, call in calls():
                 if not (answer := gdn.supported(**call, function=name)):
                     return self.decide(kind, answer.reasons[0])
         except Exception as error:
             return self.decide(kind, f"{type(error).__name__}: {error}")
         return self.decide(kind)
 
+    def raw(self, A_log: Any, dt_bias: Any) -> dict[str, Any]:
+        """What a call says of raw gates, logits of beta, q and k without norms, and states [V, K]."""
+        return {
+            "A_log": self.floats(A_log), "dt_bias": self.floats(dt_bias), "use_gate_in_kernel": True,
+            "use_beta_sigmoid_in_kernel": True, "use_qk_l2norm_in_kernel": True, "state_layout": "vk",
+        }  # fmt: skip
 
-class Floats:
-    """Parameters in float32, as kernels read them: converted once, and again when they have changed."""
-
-    def __init__(self) -> None:
-        self._made: dict[int, tuple[int, Any]] = {}
-
-    def of(self, given: Any) -> Any:
+    def floats(self, given: Any) -> Any:
+        """A parameter in float32, as kernels read it: converted once, and again when it has changed."""
         if given.element_size() == 4:
             return given
         mark = 0 if given.is_inference() else given._version
-        known = self._made.get(given.data_ptr())
+        known = self._floats.get(given.data_ptr())
         if known is None or known[0] != mark:
-            known = self._made[given.data_ptr()] = mark, given.detach().float()
+            known = self._floats[given.data_ptr()] = mark, given.detach().float()
         return known[1]

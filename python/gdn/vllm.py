@@ -1,11 +1,12 @@
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A plug-in of vLLM: with GDN_VLLM=1 the layers of Qwen3-Next and Qwen3.5 run gdn between convolution and norm.
+"""A plug-in of vLLM: with GDN_VLLM=1 layers of Gated DeltaNet and of Kimi Delta Attention run gdn between convolution and
+norm.
 
 vLLM finds `register` by the entry point `vllm.general_plugins` and calls it in each of its processes. Without the variable
 it does nothing, and imports nothing. docs/Serving.md has what runs.
 
-The layer keeps vLLM's projections, convolution, metadata and pools. Its states are read and written in the rows of the pool
+A layer keeps vLLM's projections, convolution, metadata and pools. Its states are read and written in the rows of the pool
 that the metadata name: nothing is gathered, scattered, split or concatenated.
 """
 
@@ -14,14 +15,17 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
-#: The versions whose layer this is, by what they begin with.
+#: The versions whose layers these are, by what they begin with.
 TESTED = ("0.33.",)
-#: The layer's class, by which vLLM looks up what to make instead of it.
-_LAYER = "QwenGatedDeltaNetAttention"
+_PACKAGE = "vllm.model_executor.layers.mamba.gdn"
+#: The layers' classes, by which vLLM looks up what to make instead of them, and their modules.
+LAYERS = {
+    "QwenGatedDeltaNetAttention": "qwen_gdn_linear_attn",
+    "OlmoHybridGatedDeltaNetAttention": "olmo_gdn_linear_attn",
+    "KimiGatedDeltaNetAttention": "kimi_gdn_linear_attn",
+}
 #: Row 0 of vLLM's pools is nobody's, and padded rows of a batch name it or -1.
 _FIRST_STATE = 1
-
-
 #: What the kind of step is called that only verifies speculated tokens.
 _VERIFYING = "speculated tokens"
 
@@ -39,37 +43,32 @@ class Part(NamedTuple):
 
 
 def register() -> None:
-    """Puts gdn under vLLM's layer where GDN_VLLM is 1; may be called again."""
+    """Puts gdn under vLLM's layers where GDN_VLLM is 1; may be called again."""
     if os.environ.get("GDN_VLLM") != "1":
         return
     import importlib
-    import importlib.metadata
 
-    version = importlib.metadata.version("vllm")
-    if not version.startswith(TESTED):
-        from ._serving import log_of
+    from ._serving import is_tested, leave
 
-        log_of("vllm").warning("gdn: expected vLLM %s*, got %s; its layers stay as they are", "* or ".join(TESTED), version)
+    if not is_tested("vLLM", TESTED):
         return
     custom_op = importlib.import_module("vllm.model_executor.custom_op")
-    engine = importlib.import_module("vllm.model_executor.layers.mamba.gdn.qwen_gdn_linear_attn")
-    other = custom_op.op_registry_oot.get(_LAYER)
-    if other is None:
-        custom_op.PluggableLayer.register_oot(name=_LAYER)(make_layer(engine))
-    elif not getattr(other, "is_gdn", False):
-        from ._serving import log_of
-
-        message = "gdn: expected vLLM's own %s, got %s of another plug-in, which stays"
-        log_of("vllm").warning(message, _LAYER, other.__qualname__)
+    for name, module in LAYERS.items():
+        other = custom_op.op_registry_oot.get(name)
+        if other is None:
+            layer = make_layer(importlib.import_module(f"{_PACKAGE}.{module}"), name)
+            custom_op.PluggableLayer.register_oot(name=name)(layer)
+        elif not getattr(other, "is_gdn", False):
+            leave("vLLM", name, other)
 
 
-def make_layer(engine: Any) -> type:
-    """The layer's class over vLLM's own, which is in the module `engine`."""
+def make_layer(engine: Any, name: str) -> type:
+    """The class over vLLM's own of this name, which is in the module `engine`."""
     import gdn
 
     from . import _serving
 
-    parent: Any = getattr(engine, _LAYER)
+    parent: Any = getattr(engine, name)
 
     class Layer(parent):  # type: ignore[misc]
         #: By which `register` knows it.
@@ -77,24 +76,21 @@ def make_layer(engine: Any) -> type:
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
-            self.asked, self.floats = _serving.Asked("vLLM"), _serving.Floats()
+            self.served = _serving.Served("vLLM")
 
-        def _forward_core(self, mixed_qkv: Any, b: Any, a: Any, core_attn_out: Any) -> None:
+        def _runs(self, x: Any, b: Any, a: Any, out: Any) -> bool:
+            """Runs the convolution and the rule of a step: projections [T, C], logits and raw gates [T, ...], outputs [T, HV,
+            V]. If gdn does not run it, nothing has happened."""
             steps = engine.get_forward_context().attn_metadata
             step = steps.get(self.prefix) if isinstance(steps, dict) else None
-            if step is None or not self._serves(step, mixed_qkv, b, a, core_attn_out):
-                super()._forward_core(mixed_qkv, b, a, core_attn_out)
-                return
-            for part in self._parts(step, mixed_qkv, b, a, core_attn_out):
-                for name, call in self._calls(step, part._replace(x=self._convolve(part, step))):
-                    getattr(gdn, name)(**call)
+            if step is None or not self._serves(step, x, b, a, out):
+                return False
+            for part in self._parts(step, x, b, a, out):
+                for function, call in self._calls(step, part._replace(x=self._convolve(part, step))):
+                    getattr(gdn, function)(**call)
                 if part.where is not None:
-                    core_attn_out.index_copy_(0, part.where, part.out)
-
-        def _can_use_fused_gdn_mtp_decode(self, attn_metadata: Any) -> bool:
-            """Whether vLLM's kernel verifies speculated tokens: not where gdn does, or may do."""
-            is_gdns = self.kv_cache[1].element_size() == 4 and self.asked.runs.get(_VERIFYING, True)
-            return not is_gdns and super()._can_use_fused_gdn_mtp_decode(attn_metadata)
+                    out.index_copy_(0, part.where, part.out)
+            return True
 
         def _parts(self, step: Any, *tensors: Any) -> Any:
             """The parts of a step: speculated tokens and others. Beside each other they are taken apart."""
@@ -107,7 +103,8 @@ def make_layer(engine: Any) -> type:
                 yield Part._make((is_spec, *taken, out.new_empty(len(where), *out.shape[1:]), where))
 
         def _convolve(self, part: Part, step: Any) -> Any:
-            """vLLM's convolution of a part's tokens, and its states."""
+            """vLLM's convolution of a part's tokens, and its states. The output is dense: rows of a projection may begin where
+            kernels cannot load from."""
             states, rows = self.kv_cache[0], step.non_spec_state_indices_tensor
             if not engine.is_conv_state_dim_first():
                 states = states.transpose(-1, -2)
@@ -115,39 +112,37 @@ def make_layer(engine: Any) -> type:
             if part.is_spec:
                 slots = step.spec_state_indices_tensor
                 return engine.causal_conv1d_update(
-                    part.x, states, weight, bias, self.activation, conv_state_indices=slots[: step.num_spec_decodes, 0],
+                    part.x, states, weight, bias, "silu", conv_state_indices=slots[: step.num_spec_decodes, 0],
                     num_accepted_tokens=step.num_accepted_tokens, query_start_loc=step.spec_query_start_loc,
-                    max_query_len=slots.shape[-1], validate_data=False,
+                    max_query_len=slots.shape[-1], validate_data=False, out=part.x.new_empty(part.x.shape),
                 )  # fmt: skip
             if step.num_prefills == 0:
                 return engine.causal_conv1d_update(
-                    part.x, states, weight, bias, self.activation, conv_state_indices=rows[: len(part.x)],
-                    validate_data=False,
+                    part.x, states, weight, bias, "silu", conv_state_indices=rows[: len(part.x)], validate_data=False,
+                    out=part.x.new_empty(part.x.shape),
                 )  # fmt: skip
             return engine.causal_conv1d_fn(
-                part.x.transpose(0, 1), weight, bias, activation=self.activation, conv_states=states,
+                part.x.transpose(0, 1), weight, bias, activation="silu", conv_states=states,
                 has_initial_state=step.has_initial_state, cache_indices=rows,
                 query_start_loc=step.non_spec_query_start_loc, metadata=step,
             ).transpose(0, 1)  # fmt: skip
 
         def _calls(self, step: Any, part: Part) -> Any:
             """The calls of a part by function: tokens of decoding come first, one a sequence, then prefills."""
-            count, rows = len(part.x), step.non_spec_state_indices_tensor
+            count, rows, pool = len(part.x), step.non_spec_state_indices_tensor, self.kv_cache[1]
             # Without prefills a batch may be padded: its last rows are nobody's.
             decodes = step.num_decode_tokens if step.num_prefills else count
-            heads = [n // self.tp_size for n in (self.num_k_heads, self.num_k_heads, self.num_v_heads)]
-            widths = [n * d for n, d in zip(heads, (self.head_k_dim, self.head_k_dim, self.head_v_dim))]
-            parts = [piece.unflatten(-1, (n, -1)) for piece, n in zip(part.x.split(widths, -1), heads)]
-            tokens = dict(zip(("q", "k", "v", "g", "beta", "out"), (*parts, part.a, part.b, part.out)))
-            pool = self.kv_cache[1]
+            tokens = {**_serving.heads_of(part.x, pool), "g": part.a, "beta": part.b, "out": part.out}
+            is_kda = part.a.ndim == 3
+            recurrent, chunk = _serving.functions_of(is_kda)
             words = {
-                "initial_state": pool, "final_state": pool, "first_state": _FIRST_STATE, "state_layout": "vk",
-                "A_log": self.A_log, "dt_bias": self.floats.of(self.dt_bias), "use_gate_in_kernel": True,
-                "use_beta_sigmoid_in_kernel": True, "use_qk_l2norm_in_kernel": True,
+                "initial_state": pool, "final_state": pool, "first_state": _FIRST_STATE,
+                **self.served.raw(self.A_log, self.dt_bias), "allow_neg_eigval": getattr(self, "allow_neg_eigval", False),
+                **({"lower_bound": self.gate_lower_bound} if is_kda else {}),
             }  # fmt: skip
             if part.is_spec:
                 n = step.num_spec_decodes
-                yield "fused_recurrent_gated_delta_rule", {
+                yield recurrent, {
                     **{name: x.unsqueeze(0) for name, x in tokens.items()}, **words,
                     "cu_seqlens": step.spec_query_start_loc[: n + 1], "state_indices": step.spec_state_indices_tensor[:n],
                     "num_accepted_tokens": step.num_accepted_tokens[:n],
@@ -155,29 +150,54 @@ def make_layer(engine: Any) -> type:
                 return
             if decodes:
                 given = {name: x[:decodes].unsqueeze(1) for name, x in tokens.items()}
-                yield "fused_recurrent_gated_delta_rule", {**given, **words, "state_indices": rows[:decodes]}
+                yield recurrent, {**given, **words, "state_indices": rows[:decodes]}
             if step.num_prefills:
                 given = {name: x[decodes:count].unsqueeze(0) for name, x in tokens.items()}
-                yield "chunk_gated_delta_rule", {
+                yield chunk, {
                     **given, **words, "cu_seqlens": step.prefill_query_start_loc,
                     "state_indices": step.prefill_state_indices, "has_initial_state": step.prefill_has_initial_state,
                 }  # fmt: skip
 
-        def _serves(self, step: Any, mixed_qkv: Any, b: Any, a: Any, out: Any) -> bool:
+        def _serves(self, step: Any, *tensors: Any) -> bool:
             """Whether gdn runs a step. It is asked once for each kind, by all that a call itself checks."""
-            is_spec = step.spec_sequence_masks is not None
+            is_spec, on_gpu = step.spec_sequence_masks is not None, tensors[0].is_cuda
             if getattr(step, "flashinfer_checkpoint_plan", None) is not None:
-                return self.asked.decide("states inside a prefill", "gdn has no kernels for them")
-            if mixed_qkv.is_cuda and not step.num_prefills and self.kv_cache[1].element_size() == 2:
-                return self.asked.decide("decoding with states of 16 bits", "its kernels are faster with them")
+                return self.served.decide("states inside a prefill", "gdn has no kernels for them")
+            if on_gpu and not step.num_prefills and self.kv_cache[1].element_size() == 2:
+                return self.served.decide("decoding with states of 16 bits", "its kernels are faster with them")
             kind = _VERIFYING if is_spec else "decoding"
             if step.num_prefills:
                 kind = f"prefill and {kind}" if is_spec or step.num_decodes else "prefill"
 
             def calls() -> Any:
-                for part in self._parts(step, mixed_qkv, b, a, out):
-                    yield from self._calls(step, part)
+                for part in self._parts(step, *tensors):
+                    yield from self._calls(step, part._replace(x=part.x.new_empty(part.x.shape)))
 
-            return self.asked.serves(kind, calls, mixed_qkv.is_cuda)
+            return self.served.serves(kind, calls, on_gpu)
 
-    return Layer
+    class GatedLayer(Layer):
+        """Gates of a head. The core is a call of its own in vLLM's layer."""
+
+        def _forward_core(self, mixed_qkv: Any, b: Any, a: Any, core_attn_out: Any) -> None:
+            if not self._runs(mixed_qkv, b, a, core_attn_out):
+                super()._forward_core(mixed_qkv, b, a, core_attn_out)
+
+        def _can_use_fused_gdn_mtp_decode(self, attn_metadata: Any) -> bool:
+            """Whether vLLM's kernel verifies speculated tokens: not where gdn does, or may do."""
+            is_gdns = self.kv_cache[1].element_size() == 4 and self.served.runs.get(_VERIFYING, True)
+            return not is_gdns and super()._can_use_fused_gdn_mtp_decode(attn_metadata)
+
+    class KimiLayer(Layer):
+        """Gates of key channels. The core and the norm behind it are one call in vLLM's layer."""
+
+        def _forward(self, mixed_qkv: Any, g1: Any, g2: Any, beta: Any, core_attn_out: Any) -> None:
+            if self._runs(mixed_qkv, beta[0], g1[0], core_attn_out[0]):
+                core_attn_out.copy_(self.o_norm(core_attn_out, g2))
+            else:
+                super()._forward(mixed_qkv=mixed_qkv, g1=g1, g2=g2, beta=beta, core_attn_out=core_attn_out)
+
+    if hasattr(parent, "_forward_core"):
+        return GatedLayer
+    # Where graphs are captured in pieces, the core stays between them.
+    KimiLayer._forward = engine.eager_break_during_capture(KimiLayer._forward)  # type: ignore[method-assign]
+    return KimiLayer

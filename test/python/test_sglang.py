@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The plug-in of SGLang: prefills, decoding and verification over one pool against float64, and when SGLang's own kernels run.
 
-Small classes stand for SGLang's dispatcher, backend and kernels. Where SGLang can be imported, from the Python files of its
-wheel too, its own registry of hooks and its own dispatcher take their place.
+Small classes stand for SGLang's dispatchers, backends and kernels. Where SGLang can be imported, from the Python files of its
+wheel too, its own registry of hooks and its own dispatchers take their place.
 """
 
 import importlib
@@ -27,11 +27,10 @@ KEY_HEADS, HEADS, CHANNELS, SLOTS, STEPS = 2, 4, 32, 7, 4
 ROLES = ("decode_kernel", "extend_kernel", "verify_kernel", "tree_verify_kernel")
 
 
-class TritonGDNKernel:
+class Triton:
     """SGLang's kernel: it counts its calls."""
 
-    supports_packed_decode = True
-    supports_strided_target_verify_qkv = True
+    __module__ = "sglang.srt.kernels"
 
     def __init__(self):
         self.ran = []
@@ -57,7 +56,7 @@ class Dispatcher:
     """SGLang's dispatcher of one kernel."""
 
     def __init__(self, kernel):
-        vars(self).update(dict.fromkeys(ROLES, kernel), supports_packed_decode=True)
+        vars(self).update(dict.fromkeys(ROLES, kernel))
 
     def packed_decode(self, *arguments, **words):
         return self.decode_kernel.packed_decode(*arguments, **words)
@@ -73,17 +72,24 @@ class Dispatcher:
         return (self.tree_verify_kernel if is_tree else self.verify_kernel).target_verify(**words)
 
 
-def real_dispatcher():
+class Chosen(types.SimpleNamespace):
+    """The choice of Triton's kernels, and of no others."""
+
+    def __getattr__(self, name):
+        return lambda: name == "is_triton"
+
+
+def real_dispatcher(is_kda):
     """SGLang's own, where it can be imported."""
-    backends = pytest.importorskip("sglang.srt.layers.attention.linear.gdn_backend")
-    triton = types.SimpleNamespace(is_triton=lambda: True, is_flashinfer=lambda: False)
-    return backends.GDNKernelDispatcher(triton, triton)
+    name = "kda" if is_kda else "gdn"
+    backends = pytest.importorskip(f"sglang.srt.layers.attention.linear.{name}_backend")
+    return getattr(backends, f"{name.upper()}KernelDispatcher")(*[Chosen()] * (2 + is_kda))
 
 
 @pytest.fixture(params=["stand-in", "SGLang"])
-def made(request, monkeypatch):
+def made(request):
     """What makes a layer."""
-    return lambda **words: Layer(monkeypatch, real_dispatcher() if request.param == "SGLang" else None, **words)
+    return lambda **words: Layer(is_real=request.param == "SGLang", **words)
 
 
 class Sequence:
@@ -94,8 +100,9 @@ class Sequence:
 
     def expected(self, layer, q, k, v, a, b, commit=True):
         o, state = gated_delta_rule(
-            *(x.double()[None] for x in (q, k, v, a, b)), initial_state=self.state, l2norm=True, gate_domain="raw",
-            A_log=layer.A_log.double(), dt_bias=layer.dt_bias.double(), beta_domain="logit", v_first=True,
+            *(x.double()[None] for x in (q, k, v, layer.of_heads(a), b)), initial_state=self.state, l2norm=True,
+            gate_domain="raw" if layer.lower_bound is None else "bounded", lower_bound=layer.lower_bound,
+            A_log=layer.A_log.double().flatten(), dt_bias=layer.dt_bias.double(), beta_domain="logit", v_first=True,
         )  # fmt: skip
         if commit:
             self.state = state
@@ -105,41 +112,38 @@ class Sequence:
 class Layer:
     """What SGLang's backend gives its dispatcher: the parameters, the pool, tokens behind the convolution."""
 
-    def __init__(self, monkeypatch, dispatcher=None, dtype=torch.float32, pool=torch.float32):
+    def __init__(self, is_real=False, dtype=torch.float32, pool=torch.float32, is_kda=False, lower_bound=None):
         self.random, self.dtype = torch.Generator().manual_seed(5), dtype
-        self.A_log, self.dt_bias = self.draw(HEADS).float(), self.draw(HEADS)
+        self.is_kda, self.lower_bound = is_kda, lower_bound
+        self.key_heads, self.gates = (HEADS, CHANNELS) if is_kda else (KEY_HEADS, 1)
+        self.A_log, self.dt_bias = self.draw(HEADS).float(), self.draw(HEADS * self.gates)
+        if is_kda:
+            self.A_log, self.dt_bias = self.A_log.reshape(1, 1, -1, 1), self.dt_bias.float()
         # Slot 0 is for padded rows. Pages are longer than states.
         size = HEADS * CHANNELS**2
         self.pool = torch.zeros(SLOTS, size + 40, dtype=pool)[:, :size].unflatten(1, (HEADS, CHANNELS, CHANNELS))
-        self.own, is_real = TritonGDNKernel(), dispatcher is not None
-        self.dispatcher = dispatcher or Dispatcher(self.own)
+        self.own = Triton()
+        self.dispatcher = real_dispatcher(is_kda) if is_real else Dispatcher(self.own)
         step = types.SimpleNamespace(has_mamba_track_mask=False, track_ssm_h_src=torch.empty(0))
         self.backend = types.SimpleNamespace(
             kernel_dispatcher=self.dispatcher, forward_metadata=step,
             verify_intermediate_state_indices=torch.arange(SLOTS, dtype=torch.int32),
         )  # fmt: skip
-        if is_real:
-            gdn.sglang.serve(None, self.backend)
-            return
-        # As SGLang's class and module are called.
-        monkeypatch.setattr(TritonGDNKernel, "__module__", "sglang.srt.kernels")
-        module = types.SimpleNamespace(TritonGDNKernel=TritonGDNKernel)
-        names = "sglang.srt.layers.attention.linear.kernels.gdn_triton"
-        for i, letter in enumerate(names):
-            if letter == "." and names[:i] not in sys.modules:
-                monkeypatch.setitem(sys.modules, names[:i], types.ModuleType(names[:i]))
-        monkeypatch.setitem(sys.modules, names, module)
         gdn.sglang.serve(None, self.backend)
+
+    def of_heads(self, a):
+        """Raw gates as float64 takes them."""
+        return a.unflatten(-1, (HEADS, CHANNELS)) if self.is_kda else a
 
     def draw(self, *shape):
         return torch.randn(*shape, generator=self.random).to(self.dtype)
 
     def tokens(self, count):
         """q, k, v as views of the convolution's output; a; b; and that output."""
-        mixed = self.draw(count, (2 * KEY_HEADS + HEADS) * CHANNELS)
-        keys = KEY_HEADS * CHANNELS
+        mixed = self.draw(count, (2 * self.key_heads + HEADS) * CHANNELS)
+        keys = self.key_heads * CHANNELS
         parts = [x.unflatten(1, (-1, CHANNELS)) for x in mixed.split([keys, keys, HEADS * CHANNELS], 1)]
-        return parts, self.draw(count, HEADS), self.draw(count, HEADS), mixed
+        return parts, self.draw(count, HEADS * self.gates), self.draw(count, HEADS), mixed
 
     def words(self, rows, ends=None):
         numbers = lambda values: torch.tensor(values, dtype=torch.int32)  # noqa: E731
@@ -147,17 +151,21 @@ class Layer:
         return words if ends is None else {**words, "query_start_loc": numbers(ends)}
 
     @property
-    def gates(self):
-        return {"A_log": self.A_log, "dt_bias": self.dt_bias}
+    def parameters(self):
+        bound = {"lower_bound": self.lower_bound} if self.is_kda else {}
+        return {"A_log": self.A_log, "dt_bias": self.dt_bias, **bound}
 
     def extend(self, sequences, lengths):
         """A prefill; outputs and those of float64."""
         parts, a, b, _ = self.tokens(sum(lengths))
         ends = np.cumsum([0, *lengths]).tolist()
-        g = -self.A_log.exp() * torch.nn.functional.softplus(a.float() + self.dt_bias.float())
-        out, _, _ = self.dispatcher.extend(
-            *(x[None] for x in parts), g[None], b.float().sigmoid()[None], **self.words([s.row for s in sequences], ends)
-        )
+        words = self.words([s.row for s in sequences], ends)
+        if self.is_kda:
+            words |= {**self.parameters, "beta_is_raw": True, "return_intermediate_states": False, "track_state": None}
+            out = self.dispatcher.extend(*(x[None] for x in parts), self.of_heads(a)[None], b[None], **words)
+        else:
+            g = -self.A_log.exp() * torch.nn.functional.softplus(a.float() + self.dt_bias.float())
+            out, _, _ = self.dispatcher.extend(*(x[None] for x in parts), g[None], b.float().sigmoid()[None], **words)
         return out[0], self.wanted(sequences, ends, parts, a, b)
 
     def wanted(self, sequences, ends, parts, a, b):
@@ -173,17 +181,19 @@ class Layer:
         rows = [s.row for s in sequences]
         if packed:
             shape = {"scale": CHANNELS**-0.5, "num_v_heads": HEADS, "head_v_dim": CHANNELS}
-            out = self.dispatcher.packed_decode(mixed, a, b, **self.gates, **self.words(rows), **shape)
+            b = b[None] if self.is_kda else b
+            out = self.dispatcher.packed_decode(mixed, a, b, **self.parameters, **self.words(rows), **shape)
         else:
-            out = self.dispatcher.decode(*(x[None] for x in parts), a, b, **self.gates, **self.words(rows, ends))
+            out = self.dispatcher.decode(*(x[None] for x in parts), a, b, **self.parameters, **self.words(rows, ends))
         assert not out[0, [n for n, row in enumerate(rows) if row < 0]].any()
         there = [n for n, row in enumerate(rows) if row > 0]
-        return out[0, there], self.wanted(sequences, ends, parts, a, b)
+        return out[0, there], self.wanted(sequences, ends, parts, a, b.reshape(-1, HEADS))
 
 
 FORMS = {
     "float32": ({}, 1e-5), "bfloat16": ({"dtype": torch.bfloat16}, 8e-3),
-    "a pool in bfloat16": ({"dtype": torch.bfloat16, "pool": torch.bfloat16}, 3e-2),
+    "a pool in bfloat16": ({"dtype": torch.bfloat16, "pool": torch.bfloat16}, 3e-2), "Kimi": ({"is_kda": True}, 1e-5),
+    "Kimi, bounded": ({"is_kda": True, "dtype": torch.bfloat16, "lower_bound": -5.0}, 8e-3),
 }  # fmt: skip
 
 
@@ -220,7 +230,7 @@ def test_verification(form, tree, own_indices, made):
     indices = layer.backend.verify_intermediate_state_indices if own_indices else torch.tensor([5, 1], dtype=torch.int32)
     for _ in range(2):
         out = layer.dispatcher.target_verify(
-            **layer.gates, **dict(zip("qkv", (x[None] for x in parts))), a=a, b=b, intermediate_states_buffer=buffer,
+            **layer.parameters, **dict(zip("qkv", (x[None] for x in parts))), a=a, b=b, intermediate_states_buffer=buffer,
             **layer.words([2, 4], [0, STEPS, 2 * STEPS]), cache_steps=STEPS, retrieve_parent_token=parents,
             intermediate_state_indices=indices, stable_rows=False,
         )  # fmt: skip
@@ -237,10 +247,10 @@ def test_verification(form, tree, own_indices, made):
     assert buffer[[n for n in range(SLOTS) if n not in indices[:2]]].isnan().all()
 
 
-def test_what_is_left_to_sglang(monkeypatch, caplog):
+def test_what_is_left_to_sglang(caplog):
     """With one line for each kind, whatever the number of calls is."""
     _serving._said.clear()
-    layer = Layer(monkeypatch)
+    layer = Layer()
     x, gates = torch.zeros(1, 3, HEADS, CHANNELS), torch.zeros(1, 3, HEADS)
     words = layer.words([1], [0, 3])
     kernel = layer.dispatcher.extend_kernel
@@ -251,38 +261,42 @@ def test_what_is_left_to_sglang(monkeypatch, caplog):
             layer.backend.forward_metadata.track_ssm_h_src = torch.zeros(1)
             assert kernel.extend(x, x, x, gates, gates, **words) == "extend"
             layer.backend.forward_metadata.has_mamba_track_mask = False
+            assert kernel.extend(x, x, x, gates, gates, **words, track_state=x) == "extend"
+            assert kernel.extend(x, x, x, gates, gates, **words, is_spec_decode=True) == "extend"
             assert kernel.extend(x, x, x, gates, gates, **{**words, "query_start_loc": torch.zeros(2)}) == "extend"
-            decoding = {**layer.gates, **layer.words([1]), "scale": 1.0, "num_v_heads": HEADS, "head_v_dim": CHANNELS}
+            decoding = {**layer.parameters, **layer.words([1]), "scale": 1.0, "num_v_heads": HEADS, "head_v_dim": CHANNELS}
             mixed, a = torch.zeros(1, 8 * CHANNELS), torch.zeros(1, HEADS)
             assert kernel.packed_decode(mixed, a, a, **decoding, replayssm_d=x) == "packed_decode"
             assert kernel.packed_decode(mixed, "no gates", a, **decoding) == "packed_decode"
+            verifying = {**layer.parameters, **dict(zip("qkvab", (x, x, x, a, a))), "retrieve_parent_token": None}
+            assert kernel.target_verify(**verifying, replayssm_rawv=x, intermediate_states_buffer=None) == "target_verify"
     reasons = (
         "multi-item scoring as before: gdn writes", "prefills that keep states inside as before: gdn has no kernels",
-        "prefill as before: cu_seqlens: expected a tensor of int32", "decoding by ReplaySSM as before: gdn has no",
-        "decoding as before: AttributeError",
+        "prefills of drafts as before: gdn writes", "prefill as before: cu_seqlens: expected a tensor of int32",
+        "decoding with replayssm_d as before: gdn has no", "decoding as before: AttributeError",
+        "verification with replayssm_rawv as before: gdn has no",
     )  # fmt: skip
     assert len(caplog.messages) == len(reasons)
     for message, reason in zip(caplog.messages, reasons):
         assert message.startswith("gdn: SGLang runs") and reason in message
 
 
-def test_decoding_with_states_of_16_bits_on_a_gpu(monkeypatch):
+def test_decoding_with_states_of_16_bits_on_a_gpu():
     """SGLang's kernels are faster."""
-    layer = Layer(monkeypatch, pool=torch.bfloat16)
-    assert not layer.dispatcher.decode_kernel._decodes(types.SimpleNamespace(is_cuda=True), layer.pool)
+    layer = Layer(pool=torch.bfloat16)
+    assert not layer.dispatcher.decode_kernel._decodes(types.SimpleNamespace(is_cuda=True), {"ssm_states": layer.pool})
 
 
-def test_kernels_of_others_stay(monkeypatch, caplog):
-    layer = Layer(monkeypatch)
+def test_kernels_of_others_stay(caplog):
     other = type("Other", (), {"__module__": "elsewhere"})()
-    dispatcher = Dispatcher(TritonGDNKernel())
+    dispatcher = Dispatcher(Triton())
     dispatcher.decode_kernel = other
     with caplog.at_level(logging.WARNING, "gdn.sglang"):
         for _ in range(2):
             gdn.sglang.serve(None, types.SimpleNamespace(kernel_dispatcher=dispatcher))
-    assert dispatcher.decode_kernel is other and not dispatcher.supports_packed_decode
+    assert dispatcher.decode_kernel is other
     assert dispatcher.extend_kernel is dispatcher.verify_kernel is dispatcher.tree_verify_kernel
-    assert dispatcher.extend_kernel.is_gdn and not layer.own.ran
+    assert dispatcher.extend_kernel.is_gdn and isinstance(dispatcher.extend_kernel, Triton)
     assert "expected SGLang's own decode_kernel, got Other of another plug-in" in caplog.messages[0]
 
 
@@ -308,8 +322,8 @@ def test_register(hooks, monkeypatch, caplog):
     assert not hooks and "expected SGLang 0.5.23*, got 0.5.24" in caplog.messages[0]
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.5.23")
     gdn.sglang.register()
-    ((target, hook, when),) = hooks
-    assert target.endswith("gdn_backend.GDNAttnBackend.__init__") and hook is gdn.sglang.serve and when == "after"
+    assert [hook for _, *hook in hooks] == [[gdn.sglang.serve, "after"]] * 2
+    assert [target.rsplit(".", 2)[1] for target, *_ in hooks] == ["GDNAttnBackend", "KDAAttnBackend"]
 
 
 def test_the_entry_point():
@@ -340,11 +354,15 @@ def test_the_real_registry(monkeypatch):
     monkeypatch.setenv("GDN_SGLANG", "1")
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.5.23")
     gdn.sglang.register()
-    ((target, hooks),) = registry.HookRegistry._hooks.items()
-    owner, method = target.rsplit(".", 1)[0], target.rsplit(".", 1)[1]
-    module, name = owner.rsplit(".", 1)
-    assert callable(getattr(getattr(importlib.import_module(module), name), method)) and hooks[0][1] is gdn.sglang.serve
-    dispatcher = real_dispatcher()
-    gdn.sglang.serve(None, types.SimpleNamespace(kernel_dispatcher=dispatcher))
-    assert all(getattr(dispatcher, role).is_gdn for role in ROLES)
-    assert isinstance(dispatcher.extend_kernel, type(dispatcher.extend_kernel.own))
+    for target, hooks in registry.HookRegistry._hooks.items():
+        module, name, method = target.rsplit(".", 2)
+        backend = getattr(importlib.import_module(module), name)
+        assert callable(getattr(backend, method)) and hooks[0][1] is gdn.sglang.serve
+    for is_kda in (False, True):
+        dispatcher = real_dispatcher(is_kda)
+        own = dispatcher.extend_kernel
+        gdn.sglang.serve(None, types.SimpleNamespace(kernel_dispatcher=dispatcher))
+        kernels = [getattr(dispatcher, role) for role in ROLES if hasattr(dispatcher, role)]
+        assert len(kernels) == 4 - is_kda and all(kernel.is_gdn for kernel in kernels)
+        flags = [name for name in dir(own) if name.startswith(("supports_", "uses_"))]
+        assert len(flags) > 3 and all(getattr(kernels[0], name) == getattr(own, name) for name in flags)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The plug-in of vLLM: steps of prefill and decoding over one pool against float64, and when vLLM's own layer runs.
 
-A small class stands for vLLM's layer (vllm_stand_in.py). Where vLLM can be imported, from the Python files of its wheel too,
-its own class, module and metadata take its place in the tests of steps.
+Small classes stand for vLLM's layers (vllm_stand_in.py). Where vLLM can be imported, from the Python files of its wheel too,
+its own classes, modules and metadata take their place in the tests of steps.
 """
 
 import importlib.metadata
@@ -19,8 +19,11 @@ from reference import rms_error
 
 torch = pytest.importorskip("torch")
 
+PACKAGE = "vllm.model_executor.layers.mamba.gdn"
+
 from vllm_stand_in import (  # noqa: E402
-    CHANNELS, HEADS, PREFIX, SPECULATED, Request, StandIn, Step, engine_of, run, verify,
+    CHANNELS, HEADS, PREFIX, SPECULATED, KimiGatedDeltaNetAttention, OlmoHybridGatedDeltaNetAttention,
+    QwenGatedDeltaNetAttention, Request, Step, core, engine_of, run, verify,
 )  # fmt: skip
 
 import gdn.vllm  # noqa: E402
@@ -31,29 +34,33 @@ from gdn import _serving  # noqa: E402
 def made(request, monkeypatch):
     """What makes a layer, and what it runs in."""
 
-    def make(**words):
-        engine = engine_of(StandIn)
+    def make(kind=QwenGatedDeltaNetAttention, **words):
+        engine = engine_of(kind)
         if request.param == "stand-in":
-            return engine, gdn.vllm.make_layer(engine)(**words)
-        module = pytest.importorskip("vllm.model_executor.layers.mamba.gdn.qwen_gdn_linear_attn")
+            return engine, gdn.vllm.make_layer(engine, kind.__name__)(**words)
+        module = pytest.importorskip(f"{PACKAGE}.{gdn.vllm.LAYERS[kind.__name__]}")
         for name in ("get_forward_context", "is_conv_state_dim_first", "causal_conv1d_fn", "causal_conv1d_update"):
             assert callable(getattr(module, name))
             monkeypatch.setattr(module, name, getattr(engine, name))
         engine.metadata_of = lambda step: module.GDNAttentionMetadata(
             **{"num_spec_decodes": 0, "num_spec_decode_tokens": 0, **vars(step)}
         )
-        kind = gdn.vllm.make_layer(module)
+        made = gdn.vllm.make_layer(module, kind.__name__)
         # As vLLM's own tests do: a layer without its projections, which a model's configuration would have to make.
-        layer = kind.__new__(kind)
-        vars(layer).update(vars(StandIn(**words)), asked=_serving.Asked("vLLM"), floats=_serving.Floats())
+        layer, stand_in = made.__new__(made), kind(**words)
+        vars(layer).update(**vars(stand_in), served=_serving.Served("vLLM"))
         return engine, layer
 
     return make
 
 
+KINDS = QwenGatedDeltaNetAttention, OlmoHybridGatedDeltaNetAttention, KimiGatedDeltaNetAttention
+OLMO, KIMI = {"kind": OlmoHybridGatedDeltaNetAttention}, {"kind": KimiGatedDeltaNetAttention}
 FORMS = {
-    "float32": {}, "heads / 4": {"tp_size": 4, "value_heads": 2},
+    "heads / 8": {}, "heads / 4": {"tp_size": 4}, "heads / 2": {"tp_size": 2}, "OLMo": OLMO, "Kimi": KIMI,
     "bfloat16": {"dtype": torch.bfloat16}, "a pool in bfloat16": {"dtype": torch.bfloat16, "pool": torch.bfloat16},
+    "OLMo in bfloat16": {**OLMO, "dtype": torch.bfloat16}, "Kimi in bfloat16": {**KIMI, "dtype": torch.bfloat16},
+    "Kimi, bounded, heads / 4": {**KIMI, "tp_size": 4, "lower_bound": -5.0}, "Kimi, another bound": {**KIMI, "lower_bound": -3.0},
 }  # fmt: skip
 
 
@@ -110,7 +117,7 @@ def test_who_verifies(made):
     for pool, decided, is_vllms in ((torch.float32, None, False), (torch.float32, False, True), (torch.bfloat16, None, True)):
         _, layer = made(dtype=torch.bfloat16, pool=pool)
         if decided is not None:
-            layer.asked.runs["speculated tokens"] = decided
+            layer.served.runs["speculated tokens"] = decided
         layer.gdn_decode_kernel = None
         parent = type(layer).__mro__[1]
         asked = []
@@ -144,8 +151,8 @@ def test_a_bias_that_changes(made):
 def test_what_is_left_to_vllm(what, reason, caplog):
     """With one line, whatever the number of layers and steps is."""
     _serving._said.clear()
-    engine = engine_of(StandIn)
-    layers = [gdn.vllm.make_layer(engine)() for _ in range(2)]
+    engine = engine_of(QwenGatedDeltaNetAttention)
+    layers = [gdn.vllm.make_layer(engine, "QwenGatedDeltaNetAttention")() for _ in range(2)]
     step = Step([5], [1], [False])
     vars(step).update(what)
     engine.steps = {PREFIX: step}
@@ -159,18 +166,20 @@ def test_what_is_left_to_vllm(what, reason, caplog):
 
 def test_decoding_with_states_of_16_bits_on_a_gpu():
     """vLLM's kernels are faster."""
-    layer = gdn.vllm.make_layer(engine_of(StandIn))(dtype=torch.bfloat16, pool=torch.bfloat16)
+    kind = QwenGatedDeltaNetAttention
+    layer = gdn.vllm.make_layer(engine_of(kind), kind.__name__)(dtype=torch.bfloat16, pool=torch.bfloat16)
     on_gpu = types.SimpleNamespace(is_cuda=True)
     assert not layer._serves(Step([1], [1], [True], decodes=1), on_gpu, None, None, None)
-    assert layer.asked.runs == {"decoding with states of 16 bits": False}
+    assert layer.served.runs == {"decoding with states of 16 bits": False}
 
 
 @pytest.mark.parametrize("steps", [None, {}])
-def test_profile_runs_are_vllms(steps):
-    engine = engine_of(StandIn)
-    layer = gdn.vllm.make_layer(engine)()
+@pytest.mark.parametrize("kind", [QwenGatedDeltaNetAttention, KimiGatedDeltaNetAttention])
+def test_profile_runs_are_vllms(kind, steps):
+    engine = engine_of(kind)
+    layer = gdn.vllm.make_layer(engine, kind.__name__)()
     engine.steps = steps
-    layer._forward_core(None, None, None, None)
+    core(layer, torch.zeros(1, 4), torch.zeros(1, 4), torch.zeros(1, CHANNELS), torch.zeros(1, 4))
     assert layer.ran == 1
 
 
@@ -186,8 +195,8 @@ def modules(monkeypatch):
             return lambda layer: registry.setdefault(name, layer)
 
     custom_op = types.SimpleNamespace(op_registry_oot=registry, PluggableLayer=PluggableLayer)
-    engine = "vllm.model_executor.layers.mamba.gdn.qwen_gdn_linear_attn"
-    for name, module in (("vllm.model_executor.custom_op", custom_op), (engine, engine_of(StandIn))):
+    engines = {f"{PACKAGE}.{gdn.vllm.LAYERS[kind.__name__]}": engine_of(kind) for kind in KINDS}
+    for name, module in {"vllm.model_executor.custom_op": custom_op, **engines}.items():
         # Parents that are there already are those of the module.
         for i, letter in enumerate(name):
             if letter == "." and name[:i] not in sys.modules:
@@ -200,9 +209,10 @@ def modules(monkeypatch):
 
 def test_register(modules):
     gdn.vllm.register()
-    layer = modules["QwenGatedDeltaNetAttention"]
+    made = dict(modules)
     gdn.vllm.register()
-    assert modules == {"QwenGatedDeltaNetAttention": layer} and issubclass(layer, StandIn)
+    assert modules == made and modules.keys() == gdn.vllm.LAYERS.keys()
+    assert all(issubclass(made[kind.__name__], kind) for kind in KINDS)
 
 
 def test_other_versions_and_plugins(modules, monkeypatch, caplog):
@@ -211,11 +221,12 @@ def test_other_versions_and_plugins(modules, monkeypatch, caplog):
         gdn.vllm.register()
         assert not modules
         monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.33.0")
-        modules["QwenGatedDeltaNetAttention"] = StandIn
+        modules["QwenGatedDeltaNetAttention"] = OlmoHybridGatedDeltaNetAttention
         gdn.vllm.register()
-    assert modules == {"QwenGatedDeltaNetAttention": StandIn}
+    assert modules.pop("QwenGatedDeltaNetAttention") is OlmoHybridGatedDeltaNetAttention
+    assert all(layer.is_gdn for layer in modules.values()) and len(modules) == 2
     assert "expected vLLM 0.33.*, got 0.34.0" in caplog.messages[0]
-    assert "got StandIn of another plug-in, which stays" in caplog.messages[1]
+    assert "got OlmoHybridGatedDeltaNetAttention of another plug-in, which stays" in caplog.messages[1]
 
 
 def test_the_entry_point():
@@ -243,10 +254,11 @@ def test_off_without_a_trace(value):
 def test_the_real_registry(monkeypatch):
     """vLLM makes the plug-in's layer where it would make its own."""
     custom_op = pytest.importorskip("vllm.model_executor.custom_op")
-    engine = pytest.importorskip("vllm.model_executor.layers.mamba.gdn.qwen_gdn_linear_attn")
+    engines = [(pytest.importorskip(f"{PACKAGE}.{module}"), name) for name, module in gdn.vllm.LAYERS.items()]
     monkeypatch.setattr(custom_op, "op_registry_oot", {})
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.33.0")
     monkeypatch.setenv("GDN_VLLM", "1")
     gdn.vllm.register()
-    own = engine.QwenGatedDeltaNetAttention
-    assert type(own.__new__(own)).is_gdn and issubclass(type(own.__new__(own)), own)
+    for engine, name in engines:
+        own = getattr(engine, name)
+        assert type(own.__new__(own)).is_gdn and issubclass(type(own.__new__(own)), own)

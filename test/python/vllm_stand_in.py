@@ -1,6 +1,6 @@
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What stands for vLLM's layer and its metadata in test_vllm.py: the same attributes, the convolution in torch; and requests
+"""What stands for vLLM's layers and their metadata in test_vllm.py: the same attributes, the convolution in torch; and requests
 whose outputs float64 has."""
 
 import types
@@ -9,7 +9,9 @@ import numpy as np
 import torch
 from reference import gated_delta_rule
 
-HEADS, WIDTH, CHANNELS, BLOCKS, KEY_HEADS = 4, 4, 32, 9, 2
+#: Heads of keys and of values in a model, and on each of 8 GPUs.
+KEY_HEADS, VALUE_HEADS, HEADS = 16, 32, 4
+WIDTH, CHANNELS, BLOCKS = 4, 32, 9
 #: Speculated tokens of a sequence, one of which it has verified.
 SPECULATED = 3
 PREFIX = "model.layers.0.linear_attn"
@@ -63,7 +65,7 @@ def convolve(x, states, weight, bias, rows, ends, has, accepted=None):
         first = 0 if accepted is None else accepted[n] - 1
         before = states[row][:, first : first + window] if has[n] else torch.zeros_like(states[row][:, :window])
         whole = torch.cat([before, tokens], 1)
-        y = torch.nn.functional.conv1d(whole[None], weight[:, None], bias, groups=len(weight))[0]
+        y = torch.nn.functional.conv1d(whole.float()[None], weight.float()[:, None], bias, groups=len(weight))[0]
         out[ends[n] : ends[n + 1]] = torch.nn.functional.silu(y).T
         if row > 0:
             after = whole[:, -window:] if accepted is None else whole[:, 1:]
@@ -72,7 +74,7 @@ def convolve(x, states, weight, bias, rows, ends, has, accepted=None):
 
 
 def engine_of(layer):
-    """vLLM's module around a layer's class, as far as the plug-in looks at it."""
+    """vLLM's module around a layer's class, as far as the plug-in looks at it: the class has vLLM's name."""
 
     def causal_conv1d_fn(
         x, weight, bias, activation, conv_states, has_initial_state, cache_indices, query_start_loc, metadata
@@ -81,42 +83,52 @@ def engine_of(layer):
         return convolve(x.T, conv_states, weight, bias, cache_indices.tolist(), ends, has_initial_state.tolist()).T
 
     def causal_conv1d_update(
-        x, conv_state, weight, bias, activation, conv_state_indices, validate_data, num_accepted_tokens=None,
+        x, conv_state, weight, bias, activation, conv_state_indices, validate_data, out, num_accepted_tokens=None,
         query_start_loc=None, max_query_len=None,
     ):  # fmt: skip
+        assert out.shape == x.shape and out.is_contiguous()
         rows = conv_state_indices.tolist()
         has = [True] * len(rows)
         if num_accepted_tokens is None:
-            return convolve(x, conv_state, weight, bias, rows, range(len(rows) + 1), has)
+            return out.copy_(convolve(x, conv_state, weight, bias, rows, range(len(rows) + 1), has))
         assert max_query_len == SPECULATED + 1
-        return convolve(x, conv_state, weight, bias, rows, query_start_loc.tolist(), has, num_accepted_tokens.tolist())
+        ends, accepted = query_start_loc.tolist(), num_accepted_tokens.tolist()
+        return out.copy_(convolve(x, conv_state, weight, bias, rows, ends, has, accepted))
 
     engine = types.SimpleNamespace(steps=None, is_conv_state_dim_first=lambda: False)
     engine.get_forward_context = lambda: types.SimpleNamespace(attn_metadata=engine.steps)
     engine.causal_conv1d_fn, engine.causal_conv1d_update = causal_conv1d_fn, causal_conv1d_update
-    engine.metadata_of = lambda step: step
-    engine.QwenGatedDeltaNetAttention = layer
+    engine.metadata_of, engine.eager_break_during_capture = (lambda step: step), (lambda function: function)
+    setattr(engine, layer.__name__, layer)
     return engine
 
 
 class StandIn(torch.nn.Module):
-    """vLLM's layer on one rank of `tp_size`."""
+    """A layer of vLLM's on one rank of `tp_size`."""
 
-    def __init__(self, tp_size=1, value_heads=HEADS, dtype=torch.float32, pool=torch.float32, blocks=BLOCKS):
+    #: The type of parameters, if it is not that of tokens.
+    weight_type, key_heads = None, KEY_HEADS
+    #: Raw gates of a value head, and what logits are of.
+    facts = {"gates": 1, "allow_neg_eigval": False}
+
+    def __init__(self, tp_size=8, dtype=torch.float32, pool=torch.float32, blocks=BLOCKS, lower_bound=None):
         super().__init__()
+        vars(self).update(self.facts, lower_bound=lower_bound)
+        value_heads = VALUE_HEADS // tp_size
         random = torch.Generator().manual_seed(3)
 
         def normal(*shape):
             return torch.randn(*shape, generator=random)
 
         self.prefix, self.tp_size, self.activation = PREFIX, tp_size, "silu"
-        self.num_k_heads, self.num_v_heads = KEY_HEADS * tp_size, value_heads * tp_size
+        self.num_k_heads, self.num_v_heads = self.key_heads, VALUE_HEADS
         self.head_k_dim = self.head_v_dim = CHANNELS
-        width = CHANNELS * (2 * KEY_HEADS + value_heads)
-        self.conv1d = torch.nn.Conv1d(width, width, WIDTH, groups=width, bias=False, dtype=dtype)
-        self.conv1d.weight.data = (normal(width, 1, WIDTH) / 2).to(dtype)
+        width = CHANNELS * (2 * self.key_heads // tp_size + value_heads)
+        weight_type = self.weight_type or dtype
+        self.conv1d = torch.nn.Conv1d(width, width, WIDTH, groups=width, bias=False, dtype=weight_type)
+        self.conv1d.weight.data = (normal(width, 1, WIDTH) / 2).to(weight_type)
         self.A_log = torch.nn.Parameter(normal(value_heads))
-        self.dt_bias = torch.nn.Parameter(normal(value_heads).to(dtype))
+        self.dt_bias = torch.nn.Parameter(normal(value_heads * self.gates).to(weight_type))
         # Pages are longer than states. A block that was another request's is not cleared.
         size = value_heads * CHANNELS**2
         pages = torch.full((blocks, size + 40), torch.nan, dtype=pool)
@@ -124,8 +136,44 @@ class StandIn(torch.nn.Module):
         self.kv_cache = (torch.full((blocks, WIDTH - 1 + SPECULATED, width), torch.nan, dtype=dtype), states)
         self.ran = 0
 
+class QwenGatedDeltaNetAttention(StandIn):
     def _forward_core(self, mixed_qkv, b, a, core_attn_out):
         self.ran += 1
+
+
+class OlmoHybridGatedDeltaNetAttention(QwenGatedDeltaNetAttention):
+    facts = {"gates": 1, "allow_neg_eigval": True}
+
+
+class Norm(torch.nn.Module):
+    """What stands for the norm: it multiplies by the gate."""
+
+    def forward(self, x, gate):
+        return x * gate
+
+
+class KimiGatedDeltaNetAttention(StandIn):
+    weight_type, key_heads = torch.float32, VALUE_HEADS
+    facts = {"gates": CHANNELS, "allow_neg_eigval": False}
+
+    def __init__(self, **facts):
+        super().__init__(**facts)
+        self.o_norm, self.gate_lower_bound = Norm(), self.lower_bound
+
+    def _forward(self, mixed_qkv, g1, g2, beta, core_attn_out):
+        self.ran += 1
+
+
+@torch.inference_mode()
+def core(layer, x, b, a, out):
+    """A step of a layer between the projections, which vLLM has beside each other."""
+    x, b = torch.cat([x, b], 1).split([x.shape[1], b.shape[1]], 1)
+    if layer.gates == 1:
+        layer._forward_core(x, b, a, out)
+        return
+    gates, g2 = a.unflatten(1, (-1, layer.gates)), torch.full_like(out, 2)
+    layer._forward(mixed_qkv=x, g1=gates[None], g2=g2, beta=b[None], core_attn_out=out[None])
+    out.div_(2)
 
 
 class Request:
@@ -137,9 +185,9 @@ class Request:
         self.inputs, self.state = None, None
 
     def draw(self, tokens):
-        width, heads = self.layer.conv1d.weight.shape[0], self.layer.A_log.shape[0]
-        x = self.random.standard_normal((tokens, width + 2 * heads)).astype(np.float32)
-        return torch.from_numpy(x).to(self.layer.conv1d.weight.dtype).split([width, heads, heads], 1)
+        sizes = [len(self.layer.conv1d.weight), len(self.layer.A_log), len(self.layer.dt_bias)]
+        x = self.random.standard_normal((tokens, sum(sizes))).astype(np.float32)
+        return torch.from_numpy(x).to(self.layer.kv_cache[0].dtype).split(sizes, 1)
 
     def expected(self, x, b, a):
         """The outputs of these tokens."""
@@ -149,15 +197,17 @@ class Request:
         blank = torch.zeros(1, x.shape[1], WIDTH - 1)
         y = convolve(self.inputs.float(), blank, layer.conv1d.weight.detach().flatten(1).float(), None, [0], ends, [False])
         y = y[-len(x) :].to(x.dtype).double()
-        keys = KEY_HEADS * CHANNELS
-        parts = y.split([keys, keys, y.shape[1] - 2 * keys], 1)
-        heads = [part.unflatten(1, (-1, CHANNELS))[None] for part in parts]
+        values = len(layer.A_log) * CHANNELS
+        keys = (y.shape[1] - values) // 2
+        heads = [part.unflatten(1, (-1, CHANNELS))[None] for part in y.split([keys, keys, values], 1)]
+        gates = a.double() if layer.gates == 1 else a.double().unflatten(1, (-1, layer.gates))
         o, self.state = gated_delta_rule(
-            *heads, a.double()[None], b.double()[None], initial_state=self.state, l2norm=True, gate_domain="raw",
-            A_log=layer.A_log.detach().double(), dt_bias=layer.dt_bias.detach().double(), beta_domain="logit", v_first=True,
+            *heads, gates[None], b.double()[None], initial_state=self.state, l2norm=True, lower_bound=layer.lower_bound,
+            gate_domain="raw" if layer.lower_bound is None else "bounded", A_log=layer.A_log.detach().double(),
+            dt_bias=layer.dt_bias.detach().double(), v_first=True,
+            beta_domain="doubled_logit" if layer.allow_neg_eigval else "logit",
         )  # fmt: skip
         return o[0]
-
 
     def accept(self, parts, count):
         """The first tokens of those that were verified are what the sequence goes on from."""
@@ -186,8 +236,7 @@ def verify(engine, layer, requests, accepted, prefills=(), padding=0):
     mixed, b, a = (torch.empty_like(x).index_copy_(0, where, x) for x in map(torch.cat, zip(*parts, *firsts)))
     mixed, b, a = (torch.cat([x, x.new_zeros(padding, x.shape[1])]) for x in (mixed, b, a))
     out = torch.full((len(mixed), layer.A_log.shape[0], CHANNELS), 7.0, dtype=mixed.dtype)
-    with torch.inference_mode():
-        layer._forward_core(mixed, b, a, out)
+    core(layer, mixed, b, a, out)
     assert not out[len(where) :].any()
     return out[where].float(), np.concatenate([*wanted, *wanted_firsts]), parts
 
@@ -203,8 +252,6 @@ def run(engine, layer, requests, tokens, decodes=0, padding=0):
     step = Step([*tokens, *[1] * padding], blocks, has, decodes + padding)
     engine.steps = {PREFIX: engine.metadata_of(step)}
     out = torch.full((len(mixed) + 3, layer.A_log.shape[0], CHANNELS), 7.0, dtype=mixed.dtype)
-    rows = torch.zeros(3, mixed.shape[1], dtype=mixed.dtype)
-    with torch.inference_mode():
-        layer._forward_core(torch.cat([mixed, rows]), *(torch.cat([x, x.new_zeros(3, x.shape[1])]) for x in (b, a)), out)
+    core(layer, *(torch.cat([x, x.new_zeros(3, x.shape[1])]) for x in (mixed, b, a)), out)
     assert (out[len(mixed) :] == 7).all() and not out[len(mixed) - padding : len(mixed)].any()
     return out[: len(mixed) - padding].float(), np.concatenate(wanted)
