@@ -164,6 +164,26 @@ def test_what_is_left_to_vllm(what, reason, caplog):
     assert len(caplog.messages) == 1 and reason in caplog.messages[0]
 
 
+def test_captured_steps(monkeypatch, caplog):
+    """A kind of step that a CUDA graph captures first is vLLM's there, and asked about behind it. An answer stays."""
+    _serving._said.clear()
+    served, asked = _serving.Served("vLLM"), []
+
+    def calls():
+        asked.append(True)
+        raise KeyError("a rank")
+
+    for capturing in (True, False, True):
+        monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda capturing=capturing: capturing)
+        with caplog.at_level(logging.WARNING, "gdn.vllm"):
+            assert not served.serves("decoding", calls, on_gpu=True)
+        assert len(asked) == len(caplog.messages) == (0 if not served.runs else 1)
+    assert served.runs == {"decoding": False} and "decoding as before: KeyError: 'a rank'" in caplog.messages[0]
+    assert _serving.Served("vLLM").serves("decoding", list, on_gpu=False)
+    served.runs["prefill"] = True
+    assert served.serves("prefill", calls, on_gpu=True) and len(asked) == 1
+
+
 def test_decoding_with_states_of_16_bits_on_a_gpu():
     """vLLM's kernels are faster."""
     kind = QwenGatedDeltaNetAttention

@@ -247,7 +247,8 @@ def run(engine, layer, requests, tokens, decodes=0, padding=0):
     wanted = [request.expected(*part) for request, part in zip(requests, parts)]
     mixed, b, a = (torch.cat(group) for group in zip(*parts))
     mixed, b, a = (torch.cat([x, x.new_zeros(padding, x.shape[1])]) for x in (mixed, b, a))
-    blocks = [request.block for request in requests] + [0] * padding
+    # Rows of padded tokens name the block that is nobody's, or none.
+    blocks = [request.block for request in requests] + [0, -1][:padding]
     has = [request.inputs.shape[0] > n for request, n in zip(requests, tokens)]
     step = Step([*tokens, *[1] * padding], blocks, has, decodes + padding)
     engine.steps = {PREFIX: engine.metadata_of(step)}
