@@ -9,7 +9,7 @@ from typing import Any
 
 from . import _api
 from ._arguments import refuse, shape_of
-from ._steps import numbers_of_rows, states_of
+from ._steps import library_of, numbers_of_rows, states_of
 
 
 def _decode(
@@ -19,11 +19,15 @@ def _decode(
     """Token by token from raw gates and logits; `states` are those of batch rows, or a pool with `rows`."""
     if steps is None or "step_states" not in steps:
         steps = {"final_state": states, **(steps or {})}
+    is_written = output is None or output.dtype == v.dtype
     o, _ = _api.fused_recurrent_gated_delta_rule(
         q, k, v, a, beta=b, scale=scale, initial_state=states, A_log=A_log, dt_bias=dt_bias, use_gate_in_kernel=True,
-        use_beta_sigmoid_in_kernel=True, out=output, use_qk_l2norm_in_kernel=use_qk_l2norm, state_layout=state_layout,
-        state_indices=rows, **steps,
+        use_beta_sigmoid_in_kernel=True, out=output if is_written else None, use_qk_l2norm_in_kernel=use_qk_l2norm,
+        state_layout=state_layout, state_indices=rows, **steps,
     )  # fmt: skip
+    if not is_written:
+        # As FlashInfer does: what nobody's rows had stays.
+        output[...] = o if rows is None else library_of(o).where((rows >= 0)[:, None, None, None], o, output)
     return o if output is None else output, states
 
 
@@ -33,28 +37,33 @@ def _must(holds: bool, message: str) -> None:
         raise AssertionError(message)
 
 
-def _keep(q: Any, buffer: Any, updates: bool) -> dict[str, Any]:
-    """What a call says of the states after its tokens: in a buffer, or nowhere, or only the last one in the pool."""
-    batch, tokens = q.shape[:2]
-    if buffer is not None:
-        states, between = states_of(buffer)
-        return {"step_states": states, "step_indices": numbers_of_rows(q, batch, tokens, between)}
-    return {} if updates else {"step_indices": numbers_of_rows(q, batch, 1, -1)}
-
-
 def _verify(
     q: Any, k: Any, v: Any, states: Any, rows: Any, A_log: Any, a: Any, dt_bias: Any, b: Any, scale: Any, output: Any,
-    use_qk_l2norm: bool, buffer: Any, updates: bool, scatter: Any = None,
+    use_qk_l2norm: bool, buffer: Any, updates: bool, target: Any, scatter: Any = None,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Tokens one after the other, with the states after them where FlashInfer puts them."""
-    keeps = _keep(q, buffer, updates) if scatter is None else {"step_indices": scatter}
-    if rows is None and keeps:
-        rows = numbers_of_rows(q, q.shape[0], 1, 1)[:, 0]
+    """Tokens one after the other, with the states after them where FlashInfer puts them: in a buffer, in the rows `scatter`
+    of the pool, nowhere, or only the last one in the row that it was read from, or in that of `target`."""
+    batch, tokens = q.shape[:2]
+    keeps: dict[str, Any] = {}
+    if scatter is not None:
+        keeps = {"step_indices": scatter}
+    elif not updates:
+        keeps = {"step_indices": numbers_of_rows(q, batch, 1, -1)}
+    elif target is not None and target is not rows:
+        _must(tuple(target.shape) == (batch,), f"Expected output_state_indices shape [{batch}], got {target.shape}")
+        # A table of its own.
+        keeps = {"step_indices": numbers_of_rows(q, batch, tokens, -1) + 0}
+        keeps["step_indices"][:, -1] = target
+    if rows is None and (keeps or buffer is not None):
+        rows = numbers_of_rows(q, batch, 1, 1)[:, 0]
     arguments = (A_log, a, dt_bias, b, scale)
-    output, _ = _decode(q, k, v, states, rows, *arguments, output, use_qk_l2norm, "vk", keeps)
-    if buffer is not None and updates:
-        # The same tokens once more: what they do to the pool is the last of these states.
-        _decode(q, k, v, states, rows, *arguments, output, use_qk_l2norm, "vk")
+    if buffer is not None:
+        kept, between = states_of(buffer)
+        steps = {"step_states": kept, "step_indices": numbers_of_rows(q, batch, tokens, between)}
+        output, _ = _decode(q, k, v, states, rows, *arguments, output, use_qk_l2norm, "vk", steps)
+    if buffer is None or updates:
+        # Behind a buffer the same tokens once more: what they do to the pool is the last of these states.
+        output, _ = _decode(q, k, v, states, rows, *arguments, output, use_qk_l2norm, "vk", keeps)
     return output, states
 
 
@@ -111,11 +120,12 @@ def gated_delta_rule_decode_pretranspose(
             a launch of its own.
         a, b: raw gates, and logits of beta, [B, T, HV].
         scale: factor of the read-out; None is K ** -0.5.
-        output: where to write o, in q's type.
+        output: where to write o; that of another type than v's is converted, and keeps what it has for negative rows.
         use_qk_l2norm: q and k are divided by their norms first.
         initial_state, initial_state_indices: a pool [P, HV, V, K], updated in place, and the row [B] of each sequence in
             it. A negative row is none, also of a pool in bfloat16: no state is touched, and the outputs are zeros.
-        output_state_indices: refused unless it is `initial_state_indices`.
+        output_state_indices: the row [B] of the pool that each sequence's state goes to, instead of its own. Nobody else
+            may read it.
         intermediate_states_buffer: with T > 1, as of `gated_delta_rule_mtp`.
         disable_state_update: with T > 1, states stay as they are.
         backend: a hint, which changes no result.
@@ -148,11 +158,13 @@ def gated_delta_rule_decode_pretranspose(
         raise ValueError("initial_state and initial_state_indices must be provided together")
     if initial_state is None and state is None:
         raise ValueError("Either state or initial_state must be provided")
-    if output_state_indices is not None and output_state_indices is not initial_state_indices:
-        refuse("output_state_indices", "states go back to their rows; expected initial_state_indices or None")
+    _must(
+        output_state_indices is None or initial_state is not None,
+        "output_state_indices can only be used with initial_state (pool mode)",
+    )
     return _verify(
         q, k, v, state if initial_state is None else initial_state, initial_state_indices, A_log, a, dt_bias, b, scale,
-        output, use_qk_l2norm, intermediate_states_buffer, not disable_state_update,
+        output, use_qk_l2norm, intermediate_states_buffer, not disable_state_update, output_state_indices,
     )  # fmt: skip
 
 
@@ -190,7 +202,7 @@ def gated_delta_rule_mtp(
         ssm_state_indices: in place of it, the rows of the pool [B, T] that keep them. Those outside the pool keep nothing.
         disable_state_update: whether the row of a sequence stays as it is; None is True, with FlashInfer's warning. With
             a buffer, False costs a second launch.
-        output_state_indices: refused unless it is `initial_state_indices`.
+        output_state_indices: as of `gated_delta_rule_decode_pretranspose`.
         cache_replayssm, replayssm_rawv, replayssm_rawk, replayssm_g, replayssm_beta: refused; of newer GPUs.
 
     Returns:
@@ -214,8 +226,6 @@ def gated_delta_rule_mtp(
     """
     if cache_replayssm or any(x is not None for x in (replayssm_rawv, replayssm_rawk, replayssm_g, replayssm_beta)):
         refuse("cache_replayssm", "windows of raw inputs are not kept in this version; expected False")
-    if output_state_indices is not None and output_state_indices is not initial_state_indices:
-        refuse("output_state_indices", "states go back to their rows; expected initial_state_indices or None")
     if disable_state_update is None:
         if ssm_state_indices is None:
             warnings.warn(
@@ -244,5 +254,5 @@ def gated_delta_rule_mtp(
             _must(holds, message)
     return _verify(
         q, k, v, initial_state, initial_state_indices, A_log, a, dt_bias, b, scale, output, use_qk_l2norm,
-        intermediate_states_buffer, not disable_state_update, ssm_state_indices,
+        intermediate_states_buffer, not disable_state_update, output_state_indices, ssm_state_indices,
     )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 from . import _kda
 from ._arguments import refuse, shape_of
-from ._steps import numbers_of_rows
+from ._steps import library_of, numbers_of_rows
 
 
 def _of_value_heads(parameter: Any, heads: int, times: int) -> Any:
@@ -17,6 +17,29 @@ def _of_value_heads(parameter: Any, heads: int, times: int) -> Any:
         return parameter
     parts = parameter.reshape(heads, -1)
     return (parts.repeat_interleave if hasattr(parts, "repeat_interleave") else parts.repeat)(times, 0).reshape(-1)
+
+
+def _check_speculation(count: int, tokens: int, sequences: int, is_packed: bool, slots: Any) -> None:
+    """FlashInfer's rules of calls with `num_spec_tokens`, in FlashInfer's words."""
+    steps, shape = 1 + count, None if slots is None else shape_of("ssm_state_indices", slots)
+    for holds, message in (
+        (not is_packed or shape is not None, "ssm_state_indices is required when num_spec_tokens is set with cu_seqlens"),
+        (
+            is_packed or tokens == steps,
+            f"q.shape[1]={tokens} must equal 1+num_spec_tokens={steps} when cu_seqlens is not provided",
+        ),
+        (count > 0, f"num_spec_tokens must be >= 1, got {count}. Use num_spec_tokens=None for standard decode."),
+        (
+            shape is None or (len(shape) == 2 and shape[1] == steps),
+            f"ssm_state_indices must be 2D [N, {steps}] in spec mode, got shape {list(shape or ())}",
+        ),
+        (
+            shape is None or shape[0] == sequences,
+            f"ssm_state_indices.shape[0]={(shape or (0,))[0]} must equal N={sequences} (cu_seqlens.shape[0]-1)",
+        ),
+    ):
+        if not holds:
+            raise ValueError(message)
 
 
 def recurrent_kda(
@@ -62,7 +85,8 @@ def recurrent_kda(
         q, k, v, g, beta, scale, use_qk_l2norm_in_kernel, use_gate_in_kernel, lower_bound, cu_seqlens: as `gdn.chunk_kda`.
         A_log, dt_bias: parameters [H] and [H * K] of the gate, of query heads.
         initial_state: [N, HV, V, K], updated in place, or a pool with `ssm_state_indices`; None is zeros.
-        output_final_state: whether the second result is the states, or the whole pool, not None.
+        output_final_state: whether the second result is not None: the states, or the pool, or of a pool with rows [N] the
+            states of a token of each batch row, copied.
         ssm_state_indices: rows of the pool, [N], or [N, 1 + S] for the states after tokens. A negative row is none.
         num_spec_tokens: S, with 1 + S tokens a sequence. Without indices, sequence n has the rows from n (1 + S) on.
         num_accepted_tokens: [N]: sequence n begins with row ssm_state_indices[n, num_accepted_tokens[n] - 1], not [n, 0].
@@ -105,8 +129,12 @@ def recurrent_kda(
     steps = 1 + (num_spec_tokens or 0)
     prefills = num_spec_tokens is None and batch * tokens > sequences and not disable_state_update
     states, slots, accepted = initial_state, ssm_state_indices, num_accepted_tokens
-    if num_spec_tokens is not None and (cu_seqlens is None) and tokens != steps:
-        raise ValueError(f"q.shape[1]={tokens} must equal 1+num_spec_tokens={steps} when cu_seqlens is not provided")
+    if num_spec_tokens is not None:
+        _check_speculation(num_spec_tokens, tokens, sequences, cu_seqlens is not None, slots)
+    if states is None and slots is not None and not prefills:
+        # As FlashInfer does, which waits for a GPU too: a pool of zeros that is as long as the rows say.
+        shape = (max(int(slots.max()) + 1, 1), value_heads, shape_of("v", v)[3], shape_of("q", q)[3])
+        states = q.new_zeros(shape) if hasattr(q, "new_zeros") else library_of(q).zeros(shape, q.dtype)
     if slots is None and states is not None and (num_spec_tokens is not None or initial_state_source is not None):
         slots = numbers_of_rows(q, sequences, steps, steps)
     if disable_state_update:
@@ -136,4 +164,8 @@ def recurrent_kda(
         use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel, use_gate_in_kernel=use_gate_in_kernel,
         use_beta_sigmoid_in_kernel=beta_is_logit, lower_bound=lower_bound, cu_seqlens=cu_seqlens, **words,
     )  # fmt: skip
-    return o if output is None else output, (state if states is None else states) if output_final_state else None
+    o = o if output is None else output
+    if not output_final_state:
+        return o, None
+    is_indexed = states is not None and cu_seqlens is None and tokens == 1 and slots is not None and num_spec_tokens is None
+    return o, states[ssm_state_indices] if is_indexed else state if states is None else states

@@ -1,11 +1,21 @@
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rows of the states after tokens, for functions of engines and of FlashInfer."""
+"""Rows of the states after tokens and other small tables, for functions of engines and of FlashInfer."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any
+
+def library_of(x: Any) -> Any:
+    """torch, or NumPy for other arrays."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(x, torch.Tensor):
+        return torch
+    import numpy
+
+    return numpy
+
 
 #: The tables that calls were made with: a CUDA graph may have one, so none goes.
 _TABLES: dict[tuple[str, int, int, int], Any] = {}
@@ -14,12 +24,10 @@ _TABLES: dict[tuple[str, int, int, int], Any] = {}
 def numbers_of_rows(like: Any, batch: int, steps: int, between: int) -> Any:
     """The table [batch, steps] of n `between` + t, or of -1 for a negative `between`. One of torch is made once, and is
     there before any stream reads it; a CUDA graph whose call was not made before has one of its own."""
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(like, torch.Tensor):
-        import numpy
-
-        table = numpy.arange(batch, dtype=numpy.int32)[:, None] * between + numpy.arange(steps, dtype=numpy.int32)
-        return table if between >= 0 else numpy.full_like(table, -1)
+    torch = library_of(like)
+    if torch.__name__ == "numpy":
+        table = torch.arange(batch, dtype="int32")[:, None] * between + torch.arange(steps, dtype="int32")
+        return table if between >= 0 else torch.full_like(table, -1)
     is_plain = type(like) is torch.Tensor and not torch.compiler.is_compiling()
     key = (str(like.device), batch, steps, between)
     if is_plain and key in _TABLES:

@@ -98,7 +98,9 @@ def test_torch():
     (ValueError, "disable_state_update is supported only for T > 1", 1, {"disable_state_update": True}),
     (ValueError, "must be provided together", 1, {"initial_state": np.zeros(0)}),
     (ValueError, "Either state or initial_state", 1, {"state": None}),
-    (NotImplementedError, "output_state_indices: states go back", 2, {"output_state_indices": np.zeros(B, int)}),
+    (AssertionError, "output_state_indices can only be used with initial_state", 2, {"output_state_indices": np.zeros(B)}),
+    (AssertionError, r"Expected output_state_indices shape \[3\], got", 1, {
+        "initial_state": states(9, V, K), "initial_state_indices": np.arange(B), "output_state_indices": np.zeros(2)}),
     (ValueError, r"initial_state: expected the shape \[N, HV, V, K\]", 1, {"state": np.zeros((B, HV, K, V), "float32")}),
 ])  # fmt: skip
 def test_wrong_calls(error, match, T, changes):
@@ -139,6 +141,55 @@ def verified(inputs, words, pool, rows):
         kept.append(last)
     o[[n for n, row in enumerate(rows) if row < 0]] = 0
     return o, np.stack(kept, 1)
+
+
+@pytest.mark.parametrize("T", [1, 4])
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_other_rows(T, kind):
+    """The last state goes to another row than that which was read; a row of -1 is none."""
+    tokens, gates, (inputs, words) = step(T)
+    pool, rows, targets = states(9, V, K), np.array(ROWS), np.array([7, 0, 5])
+    o_wanted, after = verified(inputs, words, pool, ROWS)
+    wanted = pool.copy()
+    wanted[[7, 5]] = after[[0, 2], -1]
+    arrays = [*tokens, pool, rows, *gates, targets]
+    if kind == "torch":
+        torch = pytest.importorskip("torch")
+        arrays = [torch.from_numpy(array) for array in arrays]
+    q, k, v, pool, rows, A_log, a, dt_bias, b, targets = arrays
+    o, _ = gated_delta_rule_decode_pretranspose(
+        q, k, v, None, A_log, a, dt_bias, b, initial_state=pool, initial_state_indices=rows, output_state_indices=targets
+    )
+    assert rms_error(o, o_wanted) < 1e-5 and rms_error(pool, wanted) < 1e-5
+    before = np.array(pool)
+    _, after = verified(inputs, words, before, ROWS)
+    kept = np.zeros((B, T, HV, V, K), np.float32)
+    kept = torch.from_numpy(kept) if kind == "torch" else kept
+    gated_delta_rule_mtp(
+        q, k, v, pool, rows, A_log, a, dt_bias, b, intermediate_states_buffer=kept, disable_state_update=False,
+        output_state_indices=targets,
+    )  # fmt: skip
+    before[[7, 5]] = after[[0, 2], -1]
+    assert rms_error(pool, before) < 1e-5 and rms_error(kept[[0, 2]], after[[0, 2]]) < 1e-5
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_an_output_of_another_type(kind):
+    """Rows of nobody keep what they have."""
+    tokens, gates, (inputs, words) = step(2)
+    pool, rows, out = states(6, V, K), np.array(ROWS), np.full((B, 2, HV, V), 7, np.float16)
+    o_wanted, _ = verified(inputs, words, pool, ROWS)
+    o_wanted[1] = 7
+    arrays = [*tokens, pool, rows, *gates, out]
+    if kind == "torch":
+        torch = pytest.importorskip("torch")
+        arrays = [torch.from_numpy(array) for array in arrays]
+    *arguments, out = arrays
+    o, _ = gated_delta_rule_mtp(*arguments, output=out, disable_state_update=True)
+    assert o is out and rms_error(out, o_wanted) < 1e-3
+    state = arguments[3][:B]
+    o, _ = gated_delta_rule_decode_pretranspose(*arguments[:3], state, *arguments[5:], output=out)
+    assert o is out and not (out == 7).any()
 
 
 @pytest.mark.parametrize("updates", [False, True])
@@ -200,7 +251,6 @@ def test_verification_by_torch():
     (AssertionError, "mutually exclusive", {
         "intermediate_states_buffer": np.zeros((B, 3, HV, V, K), "float32"), "ssm_state_indices": np.zeros((B, 3), int)}),
     (AssertionError, "ssm_state_indices must have shape", {"ssm_state_indices": np.zeros((B, 2), int)}),
-    (NotImplementedError, "output_state_indices: states go back", {"output_state_indices": np.zeros(B, int)}),
     (NotImplementedError, "cache_replayssm: windows of raw inputs", {"cache_replayssm": True}),
 ])  # fmt: skip
 def test_wrong_verifications(error, match, changes):

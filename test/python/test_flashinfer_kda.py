@@ -54,8 +54,11 @@ def test_a_pool(T, packed):
     wanted = pool.copy()
     wanted[ROWS[::2]] = kept[::2, -1]
     o, last = recurrent_kda(**given, initial_state=pool, ssm_state_indices=ROWS, output_final_state=True)
-    assert last is pool and rms_error(o.reshape(wanted_o.shape), wanted_o) < 1e-5
-    assert rms_error(pool, wanted) < 1e-5
+    assert rms_error(o.reshape(wanted_o.shape), wanted_o) < 1e-5 and rms_error(pool, wanted) < 1e-5
+    if T == 1 and not packed:
+        np.testing.assert_array_equal(last, pool[ROWS])
+    else:
+        assert last is pool
 
 
 @pytest.mark.parametrize("T", [1, 5])
@@ -82,6 +85,20 @@ def test_verification(packed):
         **given, initial_state=pool, ssm_state_indices=slots, num_spec_tokens=3, num_accepted_tokens=accepted
     )
     assert rms_error(o.reshape(wanted_o.shape), wanted_o) < 1e-5 and rms_error(pool, wanted) < 1e-5
+
+
+@pytest.mark.parametrize("speculates", [False, True])
+def test_no_states(speculates):
+    """With rows alone: all begin with zeros, in a pool that the call makes."""
+    T = 4 if speculates else 1
+    given, x, words = call(T)
+    slots = np.arange(B * T)[::-1].reshape(B, T) if speculates else ROWS
+    wanted_o, kept = after(x, words, None, [] if speculates else [1])
+    more = {"num_spec_tokens": 3} if speculates else {}
+    o, pool = recurrent_kda(**given, ssm_state_indices=slots, output_final_state=True, **more)
+    assert rms_error(o, wanted_o) < 1e-5
+    if speculates:
+        assert rms_error(pool[slots], kept) < 1e-5
 
 
 def test_rows_in_order():
@@ -122,6 +139,9 @@ def test_torch():
     assert rms_error(o, wanted_o) < 1e-5 and rms_error(pool[slots.long()], kept) < 1e-5
 
 
+SLOTS = {"ssm_state_indices": np.zeros((3, 3), int)}
+
+
 @pytest.mark.parametrize("error,match,changes", [
     (NotImplementedError, "state_checkpoints: what is inside", {"checkpoint_every_n_tokens": 64}),
     (NotImplementedError, "kg_cache: what is inside", {"kg_cache": 0}),
@@ -129,6 +149,10 @@ def test_torch():
         "initial_state_source": 0, "initial_state_indices": 0,
     }),
     (ValueError, "must be provided together", {"initial_state_source": 0}),
+    (ValueError, "num_spec_tokens must be >= 1, got 0", {"num_spec_tokens": 0, "cu_seqlens": np.arange(2), **SLOTS}),
+    (ValueError, "ssm_state_indices is required", {"num_spec_tokens": 3, "cu_seqlens": np.arange(4)}),
+    (ValueError, r"must be 2D \[N, 4\] in spec mode, got shape \[3, 3\]", {"num_spec_tokens": 3, **SLOTS}),
+    (ValueError, r"shape\[0\]=3 must equal N=2", {"num_spec_tokens": 2, "cu_seqlens": np.arange(3), **SLOTS}),
     (ValueError, r"q.shape\[1\]=4 must equal 1\+num_spec_tokens=3", {"num_spec_tokens": 2}),
     (ValueError, "expected none with disable_state_update", {"disable_state_update": True, "output_final_state": True}),
 ])  # fmt: skip
