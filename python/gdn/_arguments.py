@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import numbers
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -139,6 +140,37 @@ def shape_of(name: str, tensor: Any) -> tuple[int, ...]:
             f"{name}: expected a tensor (torch, NumPy, or with __dlpack__), got {type(tensor).__name__}"
         )
     return shape  # type: ignore[no-any-return]
+
+
+def library_of(x: Any) -> Any:
+    """torch, or NumPy for other arrays."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(x, torch.Tensor):
+        return torch
+    import numpy
+
+    return numpy
+
+
+def viewed(name: str, x: Any) -> Any:
+    """A tensor of torch, or NumPy's view of an array of this name."""
+    if library_of(x).__name__ == "torch":
+        return x
+    from . import _arrays
+
+    return _arrays.to_numpy(name, x)
+
+
+def made(what: str, size: Any, like: Any, dtype: str | None = None) -> Any:
+    """What the library's function of this name makes: of the type of a tensor or a NumPy array, and where that is."""
+    library = library_of(like)
+    where = {"device": like.device} if library.__name__ == "torch" else {}
+    return getattr(library, what)(size, dtype=getattr(library, dtype) if dtype else like.dtype, **where)
+
+
+def repeat_heads(x: Any, times: int, axis: int) -> Any:
+    """A tensor or an array with each head `times` times in a row."""
+    return x.repeat_interleave(times, axis) if hasattr(x, "repeat_interleave") else x.repeat(times, axis)
 
 
 def options_of(

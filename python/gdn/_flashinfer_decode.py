@@ -8,8 +8,8 @@ import warnings
 from typing import Any
 
 from . import _api
-from ._arguments import refuse, shape_of
-from ._steps import library_of, numbers_of_rows, states_of
+from ._arguments import library_of, refuse, shape_of, viewed
+from ._steps import numbers_of_rows, states_of
 
 
 def _decode(
@@ -27,7 +27,8 @@ def _decode(
     )  # fmt: skip
     if not is_written:
         # As FlashInfer does: what nobody's rows had stays.
-        output[...] = o if rows is None else library_of(o).where((rows >= 0)[:, None, None, None], o, output)
+        written, there = viewed("output", output), None if rows is None else viewed("rows", rows) >= 0
+        written[...] = o if there is None else library_of(written).where(there[:, None, None, None], o, written)
     return o if output is None else output, states
 
 

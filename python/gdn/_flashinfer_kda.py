@@ -7,16 +7,15 @@ from __future__ import annotations
 from typing import Any
 
 from . import _kda
-from ._arguments import refuse, shape_of
-from ._steps import library_of, numbers_of_rows
+from ._arguments import made, refuse, repeat_heads, shape_of, viewed
+from ._steps import numbers_of_rows
 
 
 def _of_value_heads(parameter: Any, heads: int, times: int) -> Any:
     """A parameter of query heads, [H] or [H * K], for value heads."""
     if parameter is None or times == 1:
         return parameter
-    parts = parameter.reshape(heads, -1)
-    return (parts.repeat_interleave if hasattr(parts, "repeat_interleave") else parts.repeat)(times, 0).reshape(-1)
+    return repeat_heads(parameter.reshape(heads, -1), times, 0).reshape(-1)
 
 
 def _check_speculation(count: int, tokens: int, sequences: int, is_packed: bool, slots: Any) -> None:
@@ -133,8 +132,7 @@ def recurrent_kda(
         _check_speculation(num_spec_tokens, tokens, sequences, cu_seqlens is not None, slots)
     if states is None and slots is not None and not prefills:
         # As FlashInfer does, which waits for a GPU too: a pool of zeros that is as long as the rows say.
-        shape = (max(int(slots.max()) + 1, 1), value_heads, shape_of("v", v)[3], shape_of("q", q)[3])
-        states = q.new_zeros(shape) if hasattr(q, "new_zeros") else library_of(q).zeros(shape, q.dtype)
+        states = made("zeros", (max(int(slots.max()) + 1, 1), value_heads, v.shape[3], q.shape[3]), viewed("q", q))
     if slots is None and states is not None and (num_spec_tokens is not None or initial_state_source is not None):
         slots = numbers_of_rows(q, sequences, steps, steps)
     if disable_state_update:

@@ -8,11 +8,10 @@ The rule is that of `_api.py`, with a gate for each key channel: what is here is
 from __future__ import annotations
 
 import math
-import sys
 from typing import Any
 
 from . import _api, _library
-from ._arguments import number, refuse, shape_of
+from ._arguments import library_of, number, refuse, shape_of, viewed
 
 _CHUNK_SIZES = (32, 64)
 #: The bound that kernels have. Gates with another one become logarithms first.
@@ -24,26 +23,21 @@ _SAFE_BOUNDS = (-5.0, 0.0)
 def _bounded(g: Any, A_log: Any, dt_bias: Any, lower_bound: float) -> Any:
     """The logarithms lower_bound sigmoid(exp(A_log) (g + dt_bias)) of raw gates [B, T, HV, K], in float32."""
     heads, channels = shape_of("g", g)[2:]
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(g, torch.Tensor):
-        # On a CPU in float64, as those with the kernels' bound: float32 has no room for the factors of many a gate.
-        wide_type = torch.float64 if g.device.type == "cpu" else torch.float32
-        x = g.to(wide_type)
-        x = x if dt_bias is None else x + dt_bias.to(wide_type).reshape(heads, channels)
-        x = x if A_log is None else x * A_log.to(wide_type).exp().reshape(heads, 1)
-        return (torch.sigmoid(x) * lower_bound).float()
-    import numpy
+    library = library_of(g)
+    is_torch = library.__name__ == "torch"
+    # On a CPU in float64, as those with the kernels' bound: float32 has no room for the factors of many a gate.
+    wide_type = library.float32 if is_torch and g.device.type != "cpu" else library.float64
 
-    from . import _arrays
+    def wide(name: str, x: Any) -> Any:
+        return x.to(wide_type) if is_torch else viewed(name, x).astype(wide_type)
 
-    def wide(name: str, value: Any, *shape: int) -> Any:
-        return numpy.reshape(numpy.asarray(_arrays.to_numpy(name, value), numpy.float64), shape)
-
-    x = wide("g", g, *shape_of("g", g))
-    x = x if dt_bias is None else x + wide("dt_bias", dt_bias, heads, channels)
-    x = x if A_log is None else x * numpy.exp(wide("A_log", A_log, heads, 1))
+    x = wide("g", g)
+    x = x if dt_bias is None else x + wide("dt_bias", dt_bias).reshape(heads, channels)
+    x = x if A_log is None else x * library.exp(wide("A_log", A_log)).reshape(heads, 1)
+    if is_torch:
+        return (library.sigmoid(x) * lower_bound).float()
     # Without overflow where x is far below 0.
-    return (lower_bound * 0.5 * (1.0 + numpy.tanh(0.5 * x))).astype(numpy.float32)
+    return (lower_bound * 0.5 * (1.0 + library.tanh(0.5 * x))).astype(library.float32)
 
 
 def _check_size(name: str, value: Any, words: str, size: int) -> None:

@@ -4,38 +4,16 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from ._api import chunk_gated_delta_rule
-from ._arguments import shape_of, v_first_of
+from ._arguments import made, shape_of, v_first_of, viewed
 
 
 def _identities(k: Any, sequences: int, heads: int, channels: int) -> Any:
     """States [sequences, heads, channels, channels] that are the identity, in float32, where k is."""
-    import numpy
-
-    shape = (sequences, heads, channels, channels)
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(k, torch.Tensor):
-        eye = torch.eye(channels, dtype=torch.float32, device=k.device)
-        return eye.expand(shape).contiguous()
-    return numpy.broadcast_to(numpy.eye(channels, dtype=numpy.float32), shape).copy()
-
-
-def _zeros(v: Any, channels: int) -> Any:
-    """Values of zero with so many channels, of v's type, where v is."""
-    shape = (*shape_of("v", v)[:3], channels)
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(v, torch.Tensor):
-        return v.new_zeros(shape)
-    import numpy
-
-    from . import _arrays
-
-    array = _arrays.to_numpy("v", v)
-    assert array is not None
-    return numpy.zeros(shape, array.dtype)
+    like, shape = viewed("k", k), (sequences, heads, channels, channels)
+    return made("zeros", shape, like, "float32") + made("eye", channels, like, "float32")
 
 
 def segment_map(
@@ -95,7 +73,7 @@ def segment_map(
         k, k, v, g, beta, output_final_state=True, cu_seqlens=cu_seqlens, state_v_first=v_first, **words
     )
     _, map_ = chunk_gated_delta_rule(
-        k, k, _zeros(v, shape[3]), g, beta, initial_state=identity, output_final_state=True, cu_seqlens=cu_seqlens,
+        k, k, made("zeros", (*v_shape[:3], shape[3]), viewed("v", v)), g, beta, initial_state=identity, output_final_state=True, cu_seqlens=cu_seqlens,
         **words,
     )  # fmt: skip
     return map_, added

@@ -1,21 +1,12 @@
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rows of the states after tokens and other small tables, for functions of engines and of FlashInfer."""
+"""Rows of the states after tokens, for functions of engines and of FlashInfer."""
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
-def library_of(x: Any) -> Any:
-    """torch, or NumPy for other arrays."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(x, torch.Tensor):
-        return torch
-    import numpy
-
-    return numpy
-
+from ._arguments import library_of
 
 #: The tables that calls were made with: a CUDA graph may have one, so none goes.
 _TABLES: dict[tuple[str, int, int, int], Any] = {}

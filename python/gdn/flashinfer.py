@@ -6,23 +6,15 @@ decoding and of verification from raw gates and logits, with states that are upd
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from . import _api
-from ._arguments import refuse, shape_of, torch_type
+from ._arguments import library_of, made, refuse, repeat_heads, shape_of, torch_type, viewed
 from ._flashinfer_decode import gated_delta_rule_decode as gated_delta_rule_decode
 from ._flashinfer_decode import gated_delta_rule_decode_pretranspose as gated_delta_rule_decode_pretranspose
 from ._flashinfer_decode import gated_delta_rule_mtp as gated_delta_rule_mtp
 from ._flashinfer_kda import recurrent_kda as recurrent_kda
-
-
-def _share_heads(tensor: Any, times: int) -> Any:
-    """[T, H, V] with each head `times` times in a row."""
-    if hasattr(tensor, "repeat_interleave"):
-        return tensor.repeat_interleave(times, 1)
-    return tensor.repeat(times, 1)
 
 
 def _row(tensor: Any) -> Any:
@@ -63,30 +55,19 @@ def _check_checkpoints(every: int, states: Any, starts: Any, sequences: int) -> 
         raise ValueError(f"checkpoint_cu_starts must have {sequences + 1} elements, got {start_shape[0]}")
 
 
+def _has_tokens(cu_seqlens: Any) -> Any:
+    """Whether sequences have tokens, beside their states."""
+    ends = viewed("cu_seqlens", cu_seqlens)
+    return (ends[1:] > ends[:-1]).reshape(-1, 1, 1, 1)
+
+
 def _run_beside(states: Any, cu_seqlens: Any, run: Callable[[Any], Any]) -> Any:
-    """Runs a call that writes `states`, and leaves those of sequences without tokens as they are.
-
-    A kernel writes the initial state of such a sequence. torch takes the states of the other sequences from a copy,
-    because nobody reads boundaries on a GPU; those of arrays are put back.
-    """
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(states, torch.Tensor):
-        o, new = run(torch.empty_like(states, memory_format=torch.contiguous_format))
-        has_tokens = (cu_seqlens[1:] > cu_seqlens[:-1]).view(-1, 1, 1, 1)
-        torch.where(has_tokens, new, states, out=states)
-        return o, states
-    from ._arrays import to_numpy
-
-    written: Any = to_numpy("output_state", states)
-    ends: Any = to_numpy("cu_seqlens", cu_seqlens)
-    empty = ends[1:] == ends[:-1]
-    # The library refuses the shapes of others.
-    if written.shape[:1] != empty.shape or not empty.any():
-        return run(states)
-    kept = written[empty]
-    result = run(states)
-    written[empty] = kept
-    return result
+    """Runs a call that writes `states`, and leaves those of sequences without tokens as they are: a kernel writes the initial
+    state of such a sequence. The others come from a copy, because nobody reads boundaries on a GPU."""
+    written = viewed("output_state", states)
+    o, new = run(made("empty", written.shape, written))
+    written[...] = library_of(written).where(_has_tokens(cu_seqlens), new, written)
+    return o, states
 
 
 def _check_pool(indices: Any, output_final_state: bool, output_state: Any, sequences: int) -> None:
@@ -101,21 +82,12 @@ def _check_pool(indices: Any, output_final_state: bool, output_state: Any, seque
 
 def _copy_rows(indices: Any, cu_seqlens: Any, initial_state: Any, output_state: Any) -> None:
     """Brings the rows that sequences with tokens name from one pool to another; zeros without one."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(output_state, torch.Tensor):
-        kept = output_state[indices]
-        taken = torch.zeros_like(kept) if initial_state is None else initial_state[indices].to(output_state.dtype)
-        has_tokens = (cu_seqlens[1:] > cu_seqlens[:-1]).view(-1, 1, 1, 1)
-        output_state[indices] = torch.where(has_tokens, taken, kept)
-        return
-    from ._arrays import to_numpy
-
-    rows: Any = to_numpy("state_indices", indices)
-    ends: Any = to_numpy("cu_seqlens", cu_seqlens)
-    rows = rows[ends[1:] != ends[:-1]]
-    written: Any = to_numpy("output_state", output_state)
-    read: Any = to_numpy("initial_state", initial_state)
-    written[rows] = 0 if read is None else read[rows]
+    written, rows = viewed("output_state", output_state), viewed("state_indices", indices)
+    kept, library = written[rows], library_of(written)
+    taken = library.zeros_like(kept)
+    if initial_state is not None:
+        taken[...] = viewed("initial_state", initial_state)[rows]
+    written[rows] = library.where(_has_tokens(cu_seqlens), taken, kept)
 
 
 def chunk_gated_delta_rule(
@@ -200,7 +172,7 @@ def chunk_gated_delta_rule(
                     f"{name}: expected as many heads as v has, a number that divides q's {heads}, "
                     f"got {tensor.shape[1]} with {shared} of v"
                 )
-        k, v = _share_heads(k, heads // shared), _share_heads(v, heads // shared)
+        k, v = (repeat_heads(x, heads // shared, 1) for x in (k, v))
     pool: dict[str, Any] = {}
     if state_indices is not None:
         _check_pool(state_indices, output_final_state, output_state, sequences)
@@ -212,21 +184,10 @@ def chunk_gated_delta_rule(
             initial_state, pool = output_state, {"state_indices": state_indices}
     run = functools.partial(
         _api.chunk_gated_delta_rule,
-        q[None],
-        k[None],
-        v[None],
-        _row(g),
-        _row(beta),
-        scale=scale,
-        initial_state=initial_state,
-        output_final_state=output_final_state,
-        cu_seqlens=cu_seqlens,
-        gate_domain="linear",
-        state_layout="vk",
-        out=_row(output),
-        max_seqlen=max_seqlen,
-        **pool,
-    )
+        q[None], k[None], v[None], _row(g), _row(beta), scale=scale, initial_state=initial_state,
+        output_final_state=output_final_state, cu_seqlens=cu_seqlens, gate_domain="linear", state_layout="vk",
+        out=_row(output), max_seqlen=max_seqlen, **pool,
+    )  # fmt: skip
     if output_state is None or output_state is initial_state or sequences < 0:
         o, state = run(final_state=output_state)
     else:
