@@ -69,19 +69,9 @@ def _verify(
 
 
 def gated_delta_rule_decode(
-    q: Any,
-    k: Any,
-    v: Any,
-    state: Any,
-    A_log: Any,
-    a: Any,
-    dt_bias: Any,
-    b: Any,
-    scale: float | None = None,
-    output: Any = None,
-    use_qk_l2norm: bool = True,
-    backend: str = "auto",
-) -> tuple[Any, Any]:
+    q: Any, k: Any, v: Any, state: Any, A_log: Any, a: Any, dt_bias: Any, b: Any, scale: float | None = None,
+    output: Any = None, use_qk_l2norm: bool = True, backend: str = "auto",
+) -> tuple[Any, Any]:  # fmt: skip
     """`flashinfer.gated_delta_rule_decode`, with its signature: tokens [B, T, ...], states [B, HV, K, V].
 
     `gated_delta_rule_decode_pretranspose` explains the arguments.
@@ -90,24 +80,11 @@ def gated_delta_rule_decode(
 
 
 def gated_delta_rule_decode_pretranspose(
-    q: Any,
-    k: Any,
-    v: Any,
-    state: Any,
-    A_log: Any,
-    a: Any,
-    dt_bias: Any,
-    b: Any,
-    scale: float | None = None,
-    output: Any = None,
-    use_qk_l2norm: bool = True,
-    initial_state: Any = None,
-    initial_state_indices: Any = None,
-    output_state_indices: Any = None,
-    intermediate_states_buffer: Any = None,
-    disable_state_update: bool = False,
+    q: Any, k: Any, v: Any, state: Any, A_log: Any, a: Any, dt_bias: Any, b: Any, scale: float | None = None,
+    output: Any = None, use_qk_l2norm: bool = True, initial_state: Any = None, initial_state_indices: Any = None,
+    output_state_indices: Any = None, intermediate_states_buffer: Any = None, disable_state_update: bool = False,
     backend: str = "auto",
-) -> tuple[Any, Any]:
+) -> tuple[Any, Any]:  # fmt: skip
     """`flashinfer.gated_delta_rule_decode_pretranspose`, with its signature: states [B, HV, V, K], or a pool of them.
 
     Tokens are one after the other; the state is rounded to its type behind the last one alone, unless those after tokens
@@ -170,28 +147,12 @@ def gated_delta_rule_decode_pretranspose(
 
 
 def gated_delta_rule_mtp(
-    q: Any,
-    k: Any,
-    v: Any,
-    initial_state: Any,
-    initial_state_indices: Any,
-    A_log: Any,
-    a: Any,
-    dt_bias: Any,
-    b: Any,
-    scale: float | None = None,
-    output: Any = None,
-    intermediate_states_buffer: Any = None,
-    ssm_state_indices: Any = None,
-    disable_state_update: bool | None = None,
-    use_qk_l2norm: bool = True,
-    output_state_indices: Any = None,
-    cache_replayssm: bool = False,
-    replayssm_rawv: Any = None,
-    replayssm_rawk: Any = None,
-    replayssm_g: Any = None,
-    replayssm_beta: Any = None,
-) -> tuple[Any, Any]:
+    q: Any, k: Any, v: Any, initial_state: Any, initial_state_indices: Any, A_log: Any, a: Any, dt_bias: Any, b: Any,
+    scale: float | None = None, output: Any = None, intermediate_states_buffer: Any = None,
+    ssm_state_indices: Any = None, disable_state_update: bool | None = None, use_qk_l2norm: bool = True,
+    output_state_indices: Any = None, cache_replayssm: bool = False, replayssm_rawv: Any = None,
+    replayssm_rawk: Any = None, replayssm_g: Any = None, replayssm_beta: Any = None,
+) -> tuple[Any, Any]:  # fmt: skip
     """`flashinfer.gated_delta_rule_mtp`, with the signature of FlashInfer 0.7: speculated tokens [B, T, ...] are verified.
 
     Args:

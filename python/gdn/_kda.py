@@ -84,34 +84,14 @@ def _gates(
 
 @_api.explained
 def chunk_kda(
-    q: Any,
-    k: Any,
-    v: Any,
-    g: Any,
-    beta: Any,
-    scale: float | None = None,
-    initial_state: Any = None,
-    output_final_state: bool = False,
-    use_qk_l2norm_in_kernel: bool = False,
-    use_gate_in_kernel: bool = False,
-    use_beta_sigmoid_in_kernel: bool = False,
-    allow_neg_eigval: bool = False,
-    safe_gate: bool = False,
-    lower_bound: float | None = None,
-    disable_recompute: bool = False,
-    return_intermediate_states: bool = False,
-    state_v_first: bool = False,
-    cu_seqlens: Any = None,
-    cu_seqlens_cpu: Any = None,
-    cp_context: Any = None,
-    use_graph: bool = False,
-    max_num_seqs: int | None = None,
-    *,
-    A_log: Any = None,
-    dt_bias: Any = None,
-    chunk_size: int = 64,
-    **kwargs: Any,
-) -> tuple[Any, Any]:
+    q: Any, k: Any, v: Any, g: Any, beta: Any, scale: float | None = None, initial_state: Any = None,
+    output_final_state: bool = False, use_qk_l2norm_in_kernel: bool = False, use_gate_in_kernel: bool = False,
+    use_beta_sigmoid_in_kernel: bool = False, allow_neg_eigval: bool = False, safe_gate: bool = False,
+    lower_bound: float | None = None, disable_recompute: bool = False, return_intermediate_states: bool = False,
+    state_v_first: bool = False, cu_seqlens: Any = None, cu_seqlens_cpu: Any = None, cp_context: Any = None,
+    use_graph: bool = False, max_num_seqs: int | None = None, *, A_log: Any = None, dt_bias: Any = None,
+    chunk_size: int = 64, **kwargs: Any,
+) -> tuple[Any, Any]:  # fmt: skip
     r"""Kimi Delta Attention over whole sequences, computed in chunks: prefill.
 
     It is `chunk_gated_delta_rule` with a gate for each key channel: per value head, with the state S [K, V]::
@@ -173,25 +153,11 @@ def chunk_kda(
 
 @_api.explained
 def fused_recurrent_kda(
-    q: Any,
-    k: Any,
-    v: Any,
-    g: Any,
-    beta: Any,
-    A_log: Any = None,
-    dt_bias: Any = None,
-    scale: float | None = None,
-    initial_state: Any = None,
-    output_final_state: bool = False,
-    use_qk_l2norm_in_kernel: bool = False,
-    use_gate_in_kernel: bool = False,
-    use_beta_sigmoid_in_kernel: bool = False,
-    allow_neg_eigval: bool = False,
-    lower_bound: float | None = None,
-    state_v_first: bool = False,
-    cu_seqlens: Any = None,
-    **kwargs: Any,
-) -> tuple[Any, Any]:
+    q: Any, k: Any, v: Any, g: Any, beta: Any, A_log: Any = None, dt_bias: Any = None, scale: float | None = None,
+    initial_state: Any = None, output_final_state: bool = False, use_qk_l2norm_in_kernel: bool = False,
+    use_gate_in_kernel: bool = False, use_beta_sigmoid_in_kernel: bool = False, allow_neg_eigval: bool = False,
+    lower_bound: float | None = None, state_v_first: bool = False, cu_seqlens: Any = None, **kwargs: Any,
+) -> tuple[Any, Any]:  # fmt: skip
     r"""Kimi Delta Attention token by token, in float32: the function of decoding.
 
     It computes what `chunk_kda` does, whose page explains the arguments, with FLA 0.6's signature of this name. `kwargs`

@@ -10,20 +10,9 @@ from ._kda import chunk_kda
 
 
 def fwd(
-    q: Any,
-    k: Any,
-    v: Any,
-    g: Any,
-    beta: Any,
-    scale: float,
-    out: Any,
-    A_log: Any,
-    dt_bias: Any,
-    lower_bound: float,
-    initial_state: Any = None,
-    final_state: Any = None,
-    cu_seqlens: Any = None,
-) -> None:
+    q: Any, k: Any, v: Any, g: Any, beta: Any, scale: float, out: Any, A_log: Any, dt_bias: Any, lower_bound: float,
+    initial_state: Any = None, final_state: Any = None, cu_seqlens: Any = None,
+) -> None:  # fmt: skip
     """Kimi Delta Attention with all transforms inside: raw bounded gates, logits of beta, norms of q and k.
 
     Args:

@@ -91,27 +91,12 @@ def _copy_rows(indices: Any, cu_seqlens: Any, initial_state: Any, output_state: 
 
 
 def chunk_gated_delta_rule(
-    q: Any,
-    k: Any,
-    v: Any,
-    g: Any = None,
-    beta: Any = None,
-    scale: float | None = None,
-    initial_state: Any = None,
-    output_final_state: bool = False,
-    cu_seqlens: Any = None,
-    use_qk_l2norm_in_kernel: bool = False,
-    output: Any = None,
-    output_state: Any = None,
-    state_checkpoints: Any = None,
-    checkpoint_cu_starts: Any = None,
-    checkpoint_every_n_tokens: int = 0,
-    use_cp: bool | str = "auto",
-    state_indices: Any = None,
-    _cp_chunk_len: int | None = None,
-    backend: str = "auto",
-    max_seqlen: int | None = None,
-) -> Any:
+    q: Any, k: Any, v: Any, g: Any = None, beta: Any = None, scale: float | None = None, initial_state: Any = None,
+    output_final_state: bool = False, cu_seqlens: Any = None, use_qk_l2norm_in_kernel: bool = False,
+    output: Any = None, output_state: Any = None, state_checkpoints: Any = None, checkpoint_cu_starts: Any = None,
+    checkpoint_every_n_tokens: int = 0, use_cp: bool | str = "auto", state_indices: Any = None,
+    _cp_chunk_len: int | None = None, backend: str = "auto", max_seqlen: int | None = None,
+) -> Any:  # fmt: skip
     """`flashinfer.chunk_gated_delta_rule`, FlashInfer 0.7's prefill, with its signature and conventions.
 
     Args:
