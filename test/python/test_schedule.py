@@ -1,9 +1,10 @@
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a server does, at random: pieces of prefills, tokens one at a time, speculated tokens of which some are accepted, and
-requests that go, over one pool of 64 slots whose other rows nobody may touch. Outputs and states are those of float64.
+requests that go, over one pool of 64 slots whose other rows nobody may touch. Outputs and states are those of float64, of
+Gated DeltaNet and of Kimi Delta Attention.
 
-test_schedule.py [--device cuda] [SEQUENCES]: so many sequences in each type of states, of a program of its own.
+test_schedule.py [--device cuda] [--kda] [SEQUENCES]: so many sequences in each type of states, of a program of its own.
 """
 
 import dataclasses
@@ -32,7 +33,7 @@ class Request:
 class Server:
     """A layer with raw gates over a pool of states [V, K], and the requests that it has."""
 
-    def __init__(self, seed, state, device="cpu", channels=64):
+    def __init__(self, seed, state, device="cpu", channels=64, is_kda=False):
         import torch
 
         self.torch, self.random, self.device, self.D = torch, np.random.default_rng(seed), device, channels
@@ -40,7 +41,10 @@ class Server:
         self.dtype = getattr(torch, state)
         # On a GPU in the form of a model; a CPU takes all in float32.
         self.data = torch.bfloat16 if device == "cuda" else torch.float32
-        self.A_log, self.dt_bias = self.random.standard_normal((2, self.HV)).astype(np.float32)
+        self.gates = (self.HV, channels) if is_kda else (self.HV,)
+        self.A_log, self.dt_bias = (self.random.standard_normal(n).astype(np.float32) for n in (self.HV, self.gates))
+        rule = "kda" if is_kda else "gated_delta_rule"
+        self.chunk, self.recurrent = getattr(gdn, f"chunk_{rule}"), getattr(gdn, f"fused_recurrent_{rule}")
         size = self.HV * channels**2
         pages = torch.full((SLOTS, size + 64), torch.nan, dtype=self.dtype, device=device)
         self.pool = pages[:, :size].unflatten(1, (self.HV, channels, channels))
@@ -50,7 +54,7 @@ class Server:
     def draw(self, tokens):
         """Inputs of packed tokens, as the layer has them, and as float64 reads them."""
         self.counts["tokens"] += tokens
-        shapes = {"q": (self.H, self.D), "k": (self.H, self.D), "v": (self.HV, self.D), "g": (self.HV,), "beta": (self.HV,)}
+        shapes = {"q": (self.H, self.D), "k": (self.H, self.D), "v": (self.HV, self.D), "g": self.gates, "beta": (self.HV,)}
         given = {
             name: self.torch.from_numpy(self.random.standard_normal((1, tokens, *shape)).astype(np.float32)).to(self.data)
             for name, shape in shapes.items()
@@ -95,7 +99,7 @@ class Server:
         given, exact = self.draw(sum(lengths) + 2)
         has = [request.state is not None for request in requests]
         o = self.call(
-            gdn.chunk_gated_delta_rule, given, lengths, state_indices=self.integers([r.slots[0] for r in requests]),
+            self.chunk, given, lengths, state_indices=self.integers([r.slots[0] for r in requests]),
             has_initial_state=self.torch.tensor(has, device=self.device),
         )  # fmt: skip
         self.advance(requests, lengths, exact, o)
@@ -104,9 +108,7 @@ class Server:
         """A token of each, and of rows of a batch that are nobody's."""
         given, exact = self.draw(len(requests))
         slots = [r.slots[r.accepted - 1] for r in requests]
-        o = self.call(
-            gdn.fused_recurrent_gated_delta_rule, given, [1] * len(requests), state_indices=self.integers(slots)
-        )
+        o = self.call(self.recurrent, given, [1] * len(requests), state_indices=self.integers(slots))
         for request, slot in zip(requests, slots):
             # What is accepted of one token is that token.
             request.slots.remove(slot)
@@ -130,7 +132,7 @@ class Server:
         given, exact = self.draw(sum(lengths) + 1)
         slots = [request.slots for request in requests] + [[0, -1, SLOTS, 2**31 - 1]]
         o = self.call(
-            gdn.fused_recurrent_gated_delta_rule, given, [*lengths, 1], state_indices=self.integers(slots),
+            self.recurrent, given, [*lengths, 1], state_indices=self.integers(slots),
             num_accepted_tokens=self.integers([*(request.accepted for request in requests), 1]),
         )  # fmt: skip
         begin = 0
@@ -184,26 +186,28 @@ class Server:
 TOLERANCES = {"float32": 2e-5, "bfloat16": 2e-2, "float16": 4e-3}
 
 
-def run(state, sequences, seed=0, device="cpu", channels=64):
+def run(state, sequences, seed=0, **words):
     """A server with so many sequences; what it did."""
-    server = Server(seed, state, device, channels)
+    server = Server(seed, state, **words)
     while server.counts["sequences"] < sequences:
         server.step()
     return server
 
 
+@pytest.mark.parametrize("is_kda", [False, True])
 @pytest.mark.parametrize("state", TOLERANCES)
-def test_schedule(state):
+def test_schedule(state, is_kda):
     pytest.importorskip("torch")
-    server = run(state, 40)
+    server = run(state, 40, is_kda=is_kda)
     assert server.worst < TOLERANCES[state], server.counts
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("is_kda", [False, True])
 @pytest.mark.parametrize("state", TOLERANCES)
-def test_a_long_schedule(state):
+def test_a_long_schedule(state, is_kda):
     pytest.importorskip("torch")
-    server = run(state, 1000, seed=1)
+    server = run(state, 1000, seed=1, is_kda=is_kda)
     assert server.worst < TOLERANCES[state], server.counts
 
 
@@ -211,7 +215,7 @@ if __name__ == "__main__":
     on_gpu = "cuda" in sys.argv
     count = next((int(word) for word in sys.argv[1:] if word.isdigit()), 1000)
     for kind in ("float32", "bfloat16") if on_gpu else TOLERANCES:
-        made = run(kind, count, device="cuda", channels=128) if on_gpu else run(kind, count)
+        made = run(kind, count, is_kda="--kda" in sys.argv, **({"device": "cuda", "channels": 128} if on_gpu else {}))
         # Outputs of 16 bits are rounded.
         most = max(TOLERANCES[kind], 8e-3 if on_gpu else 0)
         print(kind, made.counts, f"{made.worst:.1e}", "ok" if made.worst < most else "WRONG", flush=True)
