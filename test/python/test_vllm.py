@@ -3,7 +3,7 @@
 """The plug-in of vLLM: steps of prefill and decoding over one pool against float64, and when vLLM's own layer runs.
 
 Small classes stand for vLLM's layers (vllm_stand_in.py). Where vLLM can be imported, from the Python files of its wheel too,
-its own classes, modules and metadata take their place in the tests of steps.
+its own classes, modules and builder of metadata take their place in the tests of steps.
 """
 
 import importlib.metadata
@@ -23,7 +23,7 @@ PACKAGE = "vllm.model_executor.layers.mamba.gdn"
 
 from vllm_stand_in import (  # noqa: E402
     CHANNELS, HEADS, PREFIX, SPECULATED, KimiGatedDeltaNetAttention, OlmoHybridGatedDeltaNetAttention,
-    QwenGatedDeltaNetAttention, Request, Step, core, engine_of, run, verify,
+    QwenGatedDeltaNetAttention, Request, Step, built, core, engine_of, run, verify,
 )  # fmt: skip
 
 import gdn.vllm  # noqa: E402
@@ -42,9 +42,11 @@ def made(request, monkeypatch):
         for name in ("get_forward_context", "is_conv_state_dim_first", "causal_conv1d_fn", "causal_conv1d_update"):
             assert callable(getattr(module, name))
             monkeypatch.setattr(module, name, getattr(engine, name))
-        engine.metadata_of = lambda step: module.GDNAttentionMetadata(
-            **{"num_spec_decodes": 0, "num_spec_decode_tokens": 0, **vars(step)}
-        )
+        engine.metadata_of = built
+        # What needs a GPU: the plan of vLLM's convolution, and copies from pinned memory.
+        builder = "vllm.v1.attention.backends.gdn_attn"
+        monkeypatch.setattr(f"{builder}.compute_causal_conv1d_metadata", lambda *arguments, **words: (None, None, None))
+        monkeypatch.setattr(f"{builder}.async_tensor_h2d", lambda tensor, device: tensor)
         made = gdn.vllm.make_layer(module, kind.__name__)
         # As vLLM's own tests do: a layer without its projections, which a model's configuration would have to make.
         layer, stand_in = made.__new__(made), kind(**words)

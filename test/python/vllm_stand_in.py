@@ -56,6 +56,37 @@ class Speculation(Step):
         )  # fmt: skip
 
 
+def built(step):
+    """The metadata that vLLM's own builder makes of such a step, with the speculating sequences first."""
+    from vllm.v1.attention.backend import CommonAttentionMetadata
+    from vllm.v1.attention.backends.gdn_attn import GDNAttentionMetadataBuilder
+
+    lengths, rows = step.non_spec_query_start_loc.diff(), step.non_spec_state_indices_tensor[:, None]
+    has = torch.ones(len(lengths), dtype=torch.bool) if step.has_initial_state is None else step.has_initial_state
+    is_first, drafts, accepted = torch.arange(len(lengths)) >= step.num_decodes, None, None
+    rows = rows.repeat(1, SPECULATED + 1)
+    if step.spec_sequence_masks is not None:
+        tokens = step.spec_query_start_loc.diff()
+        drafts = torch.cat([tokens - 1, -torch.ones_like(lengths)])
+        accepted = torch.cat([step.num_accepted_tokens, lengths])
+        lengths, rows = torch.cat([tokens, lengths]), torch.cat([step.spec_state_indices_tensor, rows])
+        has, is_first = torch.cat([tokens > 0, has]), torch.cat([tokens < 0, is_first])
+    ends = torch.nn.functional.pad(lengths.cumsum(0), (1, 0)).int()
+    common = CommonAttentionMetadata(
+        query_start_loc=ends, query_start_loc_cpu=ends, seq_lens=lengths + 50 * has, num_reqs=len(lengths),
+        num_actual_tokens=step.num_actual_tokens, max_query_len=int(lengths.max()), max_seq_len=100,
+        block_table_tensor=rows, slot_mapping=rows, is_prefilling=is_first, seq_lens_cpu_upper_bound=lengths + 50 * has,
+    )  # fmt: skip
+    builder = GDNAttentionMetadataBuilder.__new__(GDNAttentionMetadataBuilder)
+    nothing = types.SimpleNamespace(build=lambda *arguments: None)
+    cache = types.SimpleNamespace(cache_config=types.SimpleNamespace(mamba_cache_mode="none"))
+    vars(builder).update(
+        kv_cache_spec=None, vllm_config=cache, checkpoint_builder=nothing, gdn_prefill_backend="flashinfer",
+        plan_flashinfer_checkpoints=False, use_spec_decode=True, num_spec=SPECULATED, use_full_cuda_graph=False,
+    )  # fmt: skip
+    return builder.build(0, common, accepted, drafts)
+
+
 def convolve(x, states, weight, bias, rows, ends, has, accepted=None):
     """The causal convolution of packed tokens [T, C] with a SiLU; `states` [blocks, C, width - 1 + speculated ones] are
     updated: they have what is before a token that is not sure to be accepted, too."""
@@ -231,8 +262,9 @@ def verify(engine, layer, requests, accepted, prefills=(), padding=0):
         tokens, [request.slots for request in requests], accepted, [n for _, n in prefills],
         [request.block for request, _ in prefills], [request.inputs.shape[0] > n for request, n in prefills], padding,
     )  # fmt: skip
-    engine.steps = {PREFIX: engine.metadata_of(step)}
-    where = torch.cat([step.spec_token_indx, step.non_spec_token_indx])
+    step = engine.metadata_of(step)
+    engine.steps = {PREFIX: step}
+    where = torch.cat([step.spec_token_indx, step.non_spec_token_indx]).long()
     mixed, b, a = (torch.empty_like(x).index_copy_(0, where, x) for x in map(torch.cat, zip(*parts, *firsts)))
     mixed, b, a = (torch.cat([x, x.new_zeros(padding, x.shape[1])]) for x in (mixed, b, a))
     out = torch.full((len(mixed), layer.A_log.shape[0], CHANNELS), 7.0, dtype=mixed.dtype)
