@@ -3,7 +3,7 @@
 """FLA's own functions, run by gdn.
 
 `chunk_gated_delta_rule`, `fused_recurrent_gated_delta_rule`, `chunk_kda` and `fused_recurrent_kda` are those of `gdn` for
-callers of FLA's: they ignore keywords that they do not know, as FLA does. `install` puts gdn into FLA's public registry
+callers of FLA's, and `fused_recurrent_kda_fwd` is what FLA has below the last: they ignore keywords that they do not know, as FLA does. `install` puts gdn into FLA's public registry
 (`fla.backends`, FLA 0.6).
 """
 
@@ -56,6 +56,37 @@ chunk_gated_delta_rule = _as_fla(_api.chunk_gated_delta_rule)
 fused_recurrent_gated_delta_rule = _as_fla(_api.fused_recurrent_gated_delta_rule)
 chunk_kda = _as_fla(_kda.chunk_kda)
 fused_recurrent_kda = _as_fla(_kda.fused_recurrent_kda)
+
+
+def fused_recurrent_kda_fwd(
+    q: Any, k: Any, v: Any, g: Any, beta: Any, A_log: Any = None, dt_bias: Any = None, initial_state: Any = None,
+    scale: float | None = None, output_final_state: bool = False, inplace_final_state: bool = True,
+    state_v_first: bool = False, cu_seqlens: Any = None, ssm_state_indices: Any = None, num_accepted_tokens: Any = None,
+    use_qk_l2norm_in_kernel: bool = False, use_gate_in_kernel: bool = False, use_beta_sigmoid_in_kernel: bool = False,
+    allow_neg_eigval: bool = False, lower_bound: float | None = None, out: Any = None, **kwargs: Any,
+) -> tuple[Any, Any]:  # fmt: skip
+    """FLA's function below `fused_recurrent_kda`, which engines call over pools of states: `gdn.fused_recurrent_kda`.
+
+    `inplace_final_state` writes states where they are read: `ssm_state_indices` are rows of the pool `initial_state`, one of
+    each sequence or [N, S], as gdn's `state_indices`. `kwargs` are ignored, as there.
+
+    Example:
+        >>> import gdn.fla, numpy
+        >>> random = numpy.random.default_rng(0)
+        >>> q, k, v, g = (random.standard_normal((1, 2, 4, 64), "float32") for _ in range(4))
+        >>> beta, pool = random.random((1, 2, 4), "float32"), numpy.zeros((9, 4, 64, 64), "float32")
+        >>> rows, ends = numpy.array([7, 3]), numpy.array([0, 1, 2])
+        >>> o, _ = gdn.fla.fused_recurrent_kda_fwd(
+        ...     q, k, v, -abs(g), beta, initial_state=pool, cu_seqlens=ends, ssm_state_indices=rows)
+        >>> [row for row in range(9) if pool[row].any()]
+        [3, 7]
+    """
+    return _kda.fused_recurrent_kda(
+        q, k, v, g, beta, A_log, dt_bias, scale, initial_state, output_final_state, use_qk_l2norm_in_kernel,
+        use_gate_in_kernel, use_beta_sigmoid_in_kernel, allow_neg_eigval, lower_bound, state_v_first, cu_seqlens, out=out,
+        final_state=initial_state if inplace_final_state else None, state_indices=ssm_state_indices,
+        num_accepted_tokens=num_accepted_tokens,
+    )  # fmt: skip
 
 
 def install(priority: int = 1) -> None:

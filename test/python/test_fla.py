@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Against FLA 0.6 itself: its signatures, its plain torch functions, its backend registry."""
 
+import importlib
 import inspect
 import logging
 
@@ -38,6 +39,12 @@ def test_signature(module, name):
         assert (got.name, got.kind, got.default) == (expected.name, expected.kind, expected.default)
     rest = list(ours.values())[len(positional) :]
     assert all(p.kind in (p.KEYWORD_ONLY, p.VAR_KEYWORD) for p in rest)
+
+
+def test_the_signature_below():
+    theirs = inspect.signature(inspect.unwrap(importlib.import_module("fla.ops.kda.fused_recurrent").fused_recurrent_kda_fwd))
+    ours = inspect.signature(gdn.fla.fused_recurrent_kda_fwd)
+    assert [(p.name, p.default) for p in ours.parameters.values()] == [(p.name, p.default) for p in theirs.parameters.values()]
 
 
 @pytest.mark.parametrize("state", [False, True])
