@@ -182,6 +182,16 @@ static Guards findGuards(scf::ForOp loop, int64_t factor, bool isRolled) {
 // Unrolling
 //===----------------------------------------------------------------------===//
 
+/// The step of what `op` contains; null for none.
+static Attribute findStepIn(Operation *op) {
+  Attribute step;
+  op->walk([&](Operation *nested) {
+    if (!step)
+      step = nested->getAttr(TileDialect::getStepAttrName());
+  });
+  return step;
+}
+
 /// The step of what makes `value` in `block`; null for what has none.
 static Attribute findStep(Value value, Block *block) {
   SmallVector<Value> open = {value};
@@ -191,12 +201,7 @@ static Attribute findStep(Value value, Block *block) {
     Operation *op = next.getDefiningOp();
     if (!op || op->getBlock() != block || !seen.insert(next).second)
       continue;
-    Attribute step;
-    op->walk([&](Operation *nested) {
-      if (!step)
-        step = nested->getAttr(TileDialect::getStepAttrName());
-    });
-    if (step)
+    if (Attribute step = findStepIn(op))
       return step;
     llvm::append_range(open, op->getOperands());
   }
@@ -222,8 +227,9 @@ namespace {
 /// Writes the unrolled loop.
 class Unroller {
 public:
-  Unroller(scf::ForOp loop, int64_t factor, Guards guards)
-      : loop(loop), factor(factor), guards(guards),
+  Unroller(scf::ForOp loop, int64_t factor, Guards guards,
+           ArrayRef<Attribute> rolledSteps)
+      : loop(loop), factor(factor), guards(guards), rolledSteps(rolledSteps),
         knowsPlaces(guards.before || isExact(loop, factor) ||
                     !loop->hasAttr(kNeutralBeforeFirstAttrName)),
         b(loop), loc(loop.getLoc()) {}
@@ -249,6 +255,8 @@ private:
   scf::ForOp loop;
   int64_t factor;
   Guards guards;
+  /// Steps of roles that have one code for all chunks.
+  ArrayRef<Attribute> rolledSteps;
   /// Whether an iteration begins where `every` counts from.
   bool knowsPlaces;
   OpBuilder b;
@@ -268,6 +276,8 @@ Value Unroller::firstOfWhole(Value longStep) {
 /// Copies an op for a chunk of the iteration; null for one that it has not.
 Operation *Unroller::copyOp(Operation &op, IRMapping &copies, int64_t chunk) {
   int64_t every = knowsPlaces ? getEvery(&op) : 0;
+  if (every && llvm::is_contained(rolledSteps, findStepIn(&op)))
+    return b.clone(op, copies);
   bool isKnown = every && factor % every == 0;
   if (every && (isKnown ? chunk % every : chunk && every % factor == 0))
     return nullptr;
@@ -359,17 +369,22 @@ struct UnrollChunks : mlir::gdn::impl::UnrollChunksPassBase<UnrollChunks> {
     }
     int64_t chunks = factor;
     bool isRolled = false;
+    SmallVector<Attribute> rolledSteps;
     if (auto schedule = getOperation()->getAttrOfType<warp::ScheduleAttr>(
             warp::ScheduleAttr::kName)) {
       chunks = schedule.getChunksPerIteration();
       isRolled = llvm::any_of(schedule.getRoles(), [](warp::RoleSpecAttr role) {
         return role.getLoopChunks() || role.getRoundRobin();
       });
+      for (warp::RoleSpecAttr role : schedule.getRoles())
+        if (role.getLoopChunks())
+          llvm::append_range(rolledSteps, role.getSteps());
     }
     Block &body = getOperation().getBody().front();
     for (auto loop : llvm::make_early_inc_range(body.getOps<scf::ForOp>()))
       if (!isUnrolled(loop))
-        Unroller(loop, chunks, findGuards(loop, chunks, isRolled)).run();
+        Unroller(loop, chunks, findGuards(loop, chunks, isRolled), rolledSteps)
+            .run();
   }
 };
 } // namespace

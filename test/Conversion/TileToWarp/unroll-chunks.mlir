@@ -150,6 +150,37 @@ gdn_tile.program @every(%x: memref<1x?x4xf32>) outs(%z: memref<?x32xf32>)
   } {gdn_tile.neutral_past_end}
 }
 
+// A role whose chunks are a loop has one code for all of them: each is asked whether it is the first one of two.
+// CHECK-LABEL: gdn_tile.program @every_rolled(
+// CHECK: scf.if
+// CHECK: gdn_tile.store %{{.*}}, %z[%{{.*}}] axes [1] {gdn_tile.chunk = 0 : i64
+// CHECK: scf.if
+// CHECK: gdn_tile.store %{{.*}}, %z[%{{.*}}] axes [1] {gdn_tile.chunk = 1 : i64
+// CHECK-NOT: arith.select
+// CHECK: scf.yield
+gdn_tile.program @every_rolled(%x: memref<1x?x4xf32>) outs(%z: memref<?x32xf32>)
+    work_item(%n, %h, %v) tokens(%batch, %begin, %end)
+    attributes {gdn_warp.schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, roles = [
+      <name = "sum", warps = 4, registers = 64, steps = ["store", "gates"], loop_chunks = true>], channels = []>} {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<32xf32>
+  %last = scf.for %t = %begin to %end step %c32 iter_args(%s = %zero) -> (tensor<32xf32>) {
+    %since = arith.subi %t, %begin : index
+    %rest = arith.remui %since, %c64 : index
+    %first = arith.cmpi eq, %rest, %c0 : index
+    scf.if %first {
+      %place = arith.divui %since, %c64 : index
+      gdn_tile.store %s, %z[%place, %c0] axes [1] {gdn_tile.step = "store"} : tensor<32xf32> -> memref<?x32xf32>
+    } {gdn_tile.every = 2 : i64}
+    %a = gdn_tile.load %x[%batch, %t, %h] axes [1] until(%end, dim = 1) {gdn_tile.step = "gates"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %next = arith.addf %s, %a {gdn_tile.step = "gates"} : tensor<32xf32>
+    scf.yield %next : tensor<32xf32>
+  } {gdn_tile.neutral_past_end}
+}
+
 // A loop that may begin earlier does, by what completes its first iteration.
 // CHECK-LABEL: gdn_tile.program @before(
 // CHECK-DAG: %[[TRIP:.*]] = arith.constant 64 : index
