@@ -41,6 +41,8 @@ static void forwardHead(const Problem &p, int64_t n, int64_t head,
     progress.add(tokens);
     if (std::optional<int64_t> step = p.stepRow(n, first - begin))
       storeState(p, state, *step, head, kept);
+    if (auto step = p.intervalRow(n, first + tokens - begin))
+      storeState(p, state, *step, head, kept);
   }
   if (p.stepIndices.empty() || p.stepRows)
     storeState(p, state, *row, head, result.finalState);

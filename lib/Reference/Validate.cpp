@@ -178,16 +178,25 @@ static std::string checkStateIndices(const Problem &p) {
 
 /// States that are kept after tokens.
 static std::string checkSteps(const Problem &p) {
-  if (p.stepIndices.empty())
-    return {};
   Extent n{"N", p.numSequences()}, steps{"steps", p.steps};
   Extent h{"H", p.H}, rows{"R", p.stepRows}, k{"K", p.K}, v{"V", p.V};
-  if (p.stateIndices.empty())
-    return "expected state_indices with step_indices, got none";
   auto check = [](const char *name, const std::vector<int64_t> &numbers,
                   std::initializer_list<Extent> shape) {
     return checkArray(name, {numbers.begin(), numbers.end()}, shape);
   };
+  if (!p.stepIntervals.empty()) {
+    Extent bounds{"N+1", p.numSequences() + 1};
+    std::string error = check("step_starts", p.stepStarts, {bounds});
+    if (error.empty())
+      error = check("step_intervals", p.stepIntervals, {n});
+    return error.empty()
+               ? checkArray("step_states", p.stepStates, {rows, h, k, v})
+               : error;
+  }
+  if (p.stepIndices.empty())
+    return {};
+  if (p.stateIndices.empty())
+    return "expected state_indices with step_indices, got none";
   std::string error = check("step_indices", p.stepIndices, {n, steps});
   if (error.empty() && !p.parents.empty())
     error = check("parents", p.parents, {n, steps});

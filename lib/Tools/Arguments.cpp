@@ -37,7 +37,9 @@ tools::operandsOf(DeltaRuleOpInterface op) {
       {op.getStepStates(), Role::StepStates},
       {op.getStepIndices(), Role::StepIndices},
       {op.getNumAccepted(), Role::NumAccepted},
-      {op.getParents(), Role::Parents}};
+      {op.getParents(), Role::Parents},
+      {op.getStepStarts(), Role::StepStarts},
+      {op.getStepIntervals(), Role::StepIntervals}};
   if (auto backward = dyn_cast<ChunkGatedDeltaRuleBwdOp>(op.getOperation())) {
     operands.emplace_back(backward.getDO(), Role::DOut);
     operands.emplace_back(backward.getDFinalState(), Role::DFinalState);
@@ -80,11 +82,13 @@ llvm::SmallVector<llvm::StringRef> tools::dimNamesOf(DeltaRuleOpInterface op,
   case Role::StateIndices:
   case Role::HasInitialState:
   case Role::NumAccepted:
+  case Role::StepIntervals:
     return {"N"};
   case Role::StepIndices:
   case Role::Parents:
     return {"N", "steps"};
   case Role::CuSeqlens:
+  case Role::StepStarts:
     return {"N+1"};
   case Role::ALog:
     return {"H"};

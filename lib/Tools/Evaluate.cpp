@@ -183,11 +183,21 @@ reference::Problem Evaluator::makeProblem(LinearAttentionStageOp op) {
   return problem;
 }
 
-/// Where the states of sequences lie in a pool.
+/// Where the states of sequences lie in a pool, and what is kept of others.
 void Evaluator::setStateIndices(reference::Problem &problem,
                                 DeltaRuleOpInterface op) {
-  for (double index : copy(op.getStateIndices()))
-    problem.stateIndices.push_back(static_cast<int64_t>(index));
+  for (auto [value, numbers] :
+       {std::pair(op.getStateIndices(), &problem.stateIndices),
+        {op.getStepIndices(), &problem.stepIndices},
+        {op.getParents(), &problem.parents},
+        {op.getNumAccepted(), &problem.numAccepted},
+        {op.getStepStarts(), &problem.stepStarts},
+        {op.getStepIntervals(), &problem.stepIntervals}})
+    for (double number : copy(value))
+      numbers->push_back(static_cast<int64_t>(number));
+  problem.stepStates = copy(op.getStepStates());
+  if (Value states = op.getStepStates())
+    problem.stepRows = values[states].shape[0];
   if (!op.getStateIndices())
     return;
   problem.poolSize = values[op.getInitialState()].shape[0];
@@ -195,17 +205,8 @@ void Evaluator::setStateIndices(reference::Problem &problem,
     problem.firstState = static_cast<int64_t>(copy(first).front());
   for (double flag : copy(op.getHasInitialState()))
     problem.hasInitialState.push_back(flag != 0);
-  for (auto [value, numbers] :
-       {std::pair(op.getStepIndices(), &problem.stepIndices),
-        {op.getParents(), &problem.parents},
-        {op.getNumAccepted(), &problem.numAccepted}})
-    for (double number : copy(value))
-      numbers->push_back(static_cast<int64_t>(number));
   if (Value steps = op.getStepIndices())
     problem.steps = values[steps].shape[1];
-  problem.stepStates = copy(op.getStepStates());
-  if (Value states = op.getStepStates())
-    problem.stepRows = values[states].shape[0];
 }
 
 reference::Problem Evaluator::makeProblem(DeltaRuleOpInterface op) {

@@ -194,6 +194,10 @@ static void drawElements(const Argument &argument,
     case Role::Parents:
       x = std::floor(generator.uniform() * 6) - 1;
       break;
+    // Some keep nothing.
+    case Role::StepIntervals:
+      x = std::floor(generator.uniform() * 4) * 64;
+      break;
     case Role::DFinalState:
       // A state's gradient meets every token; at full size it would drown d_o.
       x = generator.normal() / 8;
@@ -224,6 +228,11 @@ std::vector<double> tools::drawRandom(const Argument &argument,
   case Role::CuSeqlens:
     for (size_t i = 0; i < lengths.size() && i + 1 < values.size(); ++i)
       values[i + 1] = values[i] + lengths[i];
+    break;
+  // Three rows each.
+  case Role::StepStarts:
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = 3.0 * static_cast<double>(i);
     break;
   default:
     drawElements(argument, values, options, generator);

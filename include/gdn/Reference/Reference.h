@@ -59,6 +59,9 @@ enum class StateLayout { KV, VK };
 /// One call of the operator: shapes, options and inputs. An input that the text
 /// below calls optional is absent when its vector is empty.
 struct Problem {
+  /// States in between are kept after multiples of so many tokens.
+  static constexpr int64_t keptTokens = 64;
+
   int64_t B = 1, T = 0, Hq = 1, H = 1, K = 1, V = 1;
 
   /// Optional: N + 1 offsets from 0 to T; equal neighbours are an empty
@@ -92,6 +95,10 @@ struct Problem {
   /// before the one before it and was kept.
   std::vector<int64_t> stepIndices, parents;
   int64_t steps = 0;
+  /// Optional, [N + 1] and [N], with stepStates: sequence n keeps the state
+  /// after each multiple of stepIntervals[n] tokens that is one of keptTokens,
+  /// in rows from stepStarts[n] to before stepStarts[n + 1].
+  std::vector<int64_t> stepStarts, stepIntervals;
   /// Optional: rows that steps are kept in, stepRows of them.
   std::vector<double> stepStates;
   int64_t stepRows = 0;
@@ -147,6 +154,18 @@ struct Problem {
     if (step < 0 || step >= steps)
       return std::nullopt;
     return rowOf(stepIndices[n * steps + step], stepRows ? stepRows : poolSize);
+  }
+  /// The row that keeps the state after the first `tokens` of sequence n, or
+  /// none.
+  std::optional<int64_t> intervalRow(int64_t n, int64_t tokens) const {
+    if (stepIntervals.empty() || stepIntervals[n] < 1 || tokens == 0 ||
+        tokens % stepIntervals[n] != 0 || tokens % keptTokens != 0 ||
+        !stateRow(n))
+      return std::nullopt;
+    int64_t row = stepStarts[n] + tokens / stepIntervals[n] - 1;
+    if (row < 0 || row >= std::min(stepStarts[n + 1], stepRows))
+      return std::nullopt;
+    return row;
   }
   /// The row with the state that step `step` of sequence n begins with, if it
   /// does not follow the one before.

@@ -35,6 +35,8 @@ enum class Role {
   StepIndices,
   NumAccepted,
   Parents,
+  StepStarts,
+  StepIntervals,
   DOut,
   DFinalState,
   Other

@@ -125,6 +125,17 @@ static void storeSequenceState(Program &p, Value state, Value isBusy) {
   storeStateT(whole, state);
 }
 
+/// S^T from what a loop over chunks carries: S^, and with the decay-free form G
+/// (spec 3.7).
+static Value trueState(Program &p, ValueRange carried) {
+  TileBuilder &b = p.b;
+  Value state = carried[0];
+  b.step("state");
+  if (carried.size() == 1)
+    return state;
+  return b.mul(state, b.splat(b.exp2(carried[1]), shapeOf(state)));
+}
+
 void gdn::writeFused(Program &p) {
   TileBuilder &b = p.b;
   SmallVector<Value> carried;
@@ -153,17 +164,16 @@ void gdn::writeFused(Program &p) {
                    !b.getOperandType().isF16();
   if (decayFree)
     carried.push_back(b.scalar(0.0));
+  KeptStates kept = readKeptStates(p);
   carried = forEachChunk(
       p, carried, [&](Value t, ValueRange carried) -> SmallVector<Value> {
+        keepStateOfChunkT(p, kept, t, [&] { return trueState(p, carried); });
         if (!decayFree)
           return {writeStateStep(p, t, carried[0])};
         return writeDecayFreeStep(p, t, carried);
       });
-  Value state = carried[0];
-  if (decayFree) {
-    b.step("state");
-    state = b.mul(state, b.splat(b.exp2(carried[1]), shapeOf(state)));
-  }
+  Value state = trueState(p, carried);
+  keepStateT(p, kept, p.end, [&] { return state; });
   if (isOfSegments)
     storeSequenceState(p, state, isBusy);
   else

@@ -58,8 +58,8 @@ static MemRefType arrayType(const Stage &stage, StringRef name, Type type,
   static constexpr StringLiteral kViews[] = {"before", "closes",
                                              "sequence_state", "final_state"};
   static constexpr StringLiteral kNumbers[] = {
-      "state_indices", "has_initial_state", "step_indices", "num_accepted",
-      "parents"};
+      "state_indices", "has_initial_state", "step_indices",  "num_accepted",
+      "parents",       "step_starts",       "step_intervals"};
   // A state pass has states of segments, which are whole arrays.
   bool isView = notes.isStrided || llvm::is_contained(kNumbers, name) ||
                 (stage["before"] && llvm::is_contained(kViews, name) &&

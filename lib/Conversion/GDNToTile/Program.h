@@ -201,6 +201,18 @@ void storeStateT(Program &p, Value state, StringRef name = "final_state");
 /// And S^T after it, as it is kept, if it has a row.
 Value loadStepT(Program &p, Value t, Value carried);
 Value keepStepT(Program &p, Value t, Value state);
+/// Which states in between a sequence keeps: after each `interval` tokens, in
+/// rows from `first` to before `end`. Null values in a stage that keeps none.
+struct KeptStates {
+  Value interval, first, end;
+};
+KeptStates readKeptStates(Program &p);
+/// Stores S^T, which `read` gives, if it is kept as the state before token t.
+void keepStateT(Program &p, const KeptStates &kept, Value t,
+                function_ref<Value()> read);
+/// The same in a loop over chunks, for the state before the chunk at token t.
+void keepStateOfChunkT(Program &p, const KeptStates &kept, Value t,
+                       function_ref<Value()> read);
 /// Stores o^T [vTileChannels, C] of the chunk at token t.
 void storeOutputT(Program &p, Value t, Value output);
 

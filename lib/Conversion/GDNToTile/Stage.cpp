@@ -69,6 +69,9 @@ static constexpr StringLiteral kFusedOperands[] = {"q",
                                                    "state_indices",
                                                    "first_state",
                                                    "has_initial_state",
+                                                   "step_states",
+                                                   "step_starts",
+                                                   "step_intervals",
                                                    "starts",
                                                    "before",
                                                    "closes",
@@ -305,9 +308,10 @@ static void readResults(Stage &stage, ArrayRef<OutputForm> outputs) {
 static void updateInPlace(Stage &stage) {
   static constexpr std::pair<StringLiteral, StringLiteral> kUpdates[] = {
       {"initial_state", "final_state"}, {"step_states", "step_states"}};
-  if (!stage["state_indices"] || stage["num_states"])
-    return;
   for (auto [input, result] : kUpdates) {
+    bool isPool = input != result;
+    if (isPool && (!stage["state_indices"] || stage["num_states"]))
+      continue;
     NamedOutput *written = llvm::find_if(
         stage.outputs, [name = StringRef(result)](const NamedOutput &output) {
           return output.name == name;
@@ -337,8 +341,8 @@ static ArrayRef<OutputForm> findOutputs(Operation *op, const StageForm &form) {
       return kReportingOutputs;
     return kReportingOutputsWithState;
   }
-  auto recurrent = dyn_cast<RecurrentStageOp>(op);
-  if (recurrent && recurrent.getStepStates())
+  auto rule = dyn_cast<DeltaRuleOpInterface>(op);
+  if (rule && rule.getStepStates())
     return op->getNumResults() == std::size(kStepsOutputs)
                ? ArrayRef<OutputForm>(kStepsOutputs)
                : kStepsOutputsWithState;

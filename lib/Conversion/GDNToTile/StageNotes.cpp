@@ -86,6 +86,10 @@ static LogicalResult keepNotes(Stage &stage, StringRef name, Type type,
     return stage.op->emitOpError("expected a pool of states that each call "
                                  "has beside state_indices, got ")
            << GDNDialect::getOptionalAttrName() << " on " << name;
+  if (name == "step_states")
+    return stage.op->emitOpError("expected states after tokens in each call, "
+                                 "got ")
+           << GDNDialect::getOptionalAttrName() << " on " << name;
   if (!cast<ShapedType>(type).isDynamicDim(0))
     return stage.op->emitOpError("expected ")
            << name << " of a dynamic first extent, since the function says "

@@ -8,11 +8,14 @@
 
 #include "Program.h"
 
+#include "gdn/Dialect/GDN/IR/Support.h"
 #include "gdn/Dialect/Tile/IR/LoopAttributes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -163,6 +166,88 @@ Value gdn::loadStateT(Program &p, StringRef name) {
 void gdn::storeStateT(Program &p, Value state, StringRef name) {
   auto [offsets, axes] = stateAccess(p, p.stateRow);
   storeState(p, state, name, offsets, axes);
+}
+
+//===----------------------------------------------------------------------===//
+// States after so many tokens
+//===----------------------------------------------------------------------===//
+
+/// States are kept after multiples of this.
+static constexpr int64_t kKeptTokens = support::savedStateMultiple;
+
+KeptStates gdn::readKeptStates(Program &p) {
+  if (!p["step_intervals"])
+    return {};
+  TileBuilder &b = p.b;
+  // No state is kept if the interval is longer than any sequence.
+  Value most = b.index(std::numeric_limits<int32_t>::max());
+  Value interval = loadNumber(p, "step_intervals", {p.sequence});
+  Value isSome =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, interval, p.zero);
+  interval = arith::SelectOp::create(
+      b, isSome, arith::MinSIOp::create(b, interval, most), most);
+  Value next = arith::AddIOp::create(b, p.sequence, b.index(1));
+  Value rows = memref::DimOp::create(b, p["step_states"], 0);
+  return {
+      b.toI32(interval), loadNumber(p, "step_starts", {p.sequence}),
+      arith::MinSIOp::create(b, loadNumber(p, "step_starts", {next}), rows)};
+}
+
+void gdn::keepStateT(Program &p, const KeptStates &kept, Value t,
+                     function_ref<Value()> read) {
+  if (!kept.interval)
+    return;
+  TileBuilder &b = p.b;
+  auto compare = [&](arith::CmpIPredicate predicate, Value x, Value y) {
+    return arith::CmpIOp::create(b, predicate, x, y);
+  };
+  auto both = [&](Value x, Value y) -> Value {
+    return arith::AndIOp::create(b, x, y);
+  };
+  // 32 bits: a division of 64 is a call.
+  Value tokens = b.toI32(arith::SubIOp::create(b, t, p.begin));
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, value, 32);
+  };
+  auto isMultiple = [&](Value of) {
+    return compare(arith::CmpIPredicate::eq,
+                   arith::RemUIOp::create(b, tokens, of), constant(0));
+  };
+  Value number = b.toIndex(arith::DivUIOp::create(b, tokens, kept.interval));
+  Value row = arith::SubIOp::create(
+      b, arith::AddIOp::create(b, kept.first, number), b.index(1));
+  Value keeps =
+      both(isMultiple(kept.interval), isMultiple(constant(kKeptTokens)));
+  keeps = both(keeps, compare(arith::CmpIPredicate::ne, tokens, constant(0)));
+  keeps = both(keeps, both(compare(arith::CmpIPredicate::sge, row, p.zero),
+                           compare(arith::CmpIPredicate::slt, row, kept.end)));
+  auto [offsets, axes] = stateAccess(p, row);
+  auto branch = scf::IfOp::create(b, keeps, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Value state = read();
+  b.step("state");
+  b.store(state, p["step_states"], offsets, axes);
+}
+
+void gdn::keepStateOfChunkT(Program &p, const KeptStates &kept, Value t,
+                            function_ref<Value()> read) {
+  if (!kept.interval)
+    return;
+  TileBuilder &b = p.b;
+  // Chunks that begin at multiples of this: a kernel has code for these alone.
+  int64_t chunks = kKeptTokens / p.facts.C;
+  if (chunks == 1)
+    return keepStateT(p, kept, t, read);
+  Value rest = arith::RemUIOp::create(b, arith::SubIOp::create(b, t, p.begin),
+                                      b.index(kKeptTokens));
+  Value begins =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rest, p.zero);
+  auto branch = scf::IfOp::create(b, begins, /*withElseRegion=*/false);
+  branch->setAttr(tile::kEveryAttrName, b.getI64IntegerAttr(chunks));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  keepStateT(p, kept, t, read);
 }
 
 //===----------------------------------------------------------------------===//

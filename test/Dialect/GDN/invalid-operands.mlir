@@ -88,7 +88,7 @@ func.func @chunk_c2(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
 
 // An operand out of order is named, not taken for the end of the op.
 func.func @order(%q: tensor<1x64x2x32xf32>, %beta: tensor<1x64x2xf32>, %a: tensor<2xf32>, %cu: tensor<3xi32>) {
-  // expected-error @below {{expected operands in the order q, k, v, beta, gate, initial_state, cu_seqlens, a_log, dt_bias, state_indices, first_state, has_initial_state, step_states, step_indices, num_accepted, parents, d_o, d_final_state, writes, states, outs, each once, got 'cu_seqlens' behind a later one}}
+  // expected-error @below {{expected operands in the order q, k, v, beta, gate, initial_state, cu_seqlens, a_log, dt_bias, state_indices, first_state, has_initial_state, step_states, step_indices, num_accepted, parents, step_starts, step_intervals, d_o, d_final_state, writes, states, outs, each once, got 'cu_seqlens' behind a later one}}
   %r = gdn.chunk_gated_delta_rule q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>) v(%q : tensor<1x64x2x32xf32>) beta(%beta : tensor<1x64x2xf32>) gate(%beta : tensor<1x64x2xf32>) a_log(%a : tensor<2xf32>) cu_seqlens(%cu : tensor<3xi32>) -> tensor<1x64x2x32xf32>
   return
 }

@@ -157,6 +157,8 @@ struct ChunkOfOneToken : OpRewritePattern<ChunkGatedDeltaRuleOp> {
                                 PatternRewriter &rewriter) const override {
     if (op.getStateInterval())
       return rewriter.notifyMatchFailure(op, "saves what chunks have");
+    if (op.getStepStates())
+      return rewriter.notifyMatchFailure(op, "keeps what chunks have");
     if (getRuleDims(op).T != 1)
       return rewriter.notifyMatchFailure(op, "T is not known to be one");
     auto attributes = llvm::to_vector(op->getDiscardableAttrs());

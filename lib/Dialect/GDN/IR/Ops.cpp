@@ -60,6 +60,7 @@ static SmallVector<ResultShape>
 getResults(ChunkGatedDeltaRuleOp::Adaptor adaptor, Rule &rule) {
   rule.stateInterval = adaptor.getStateIntervalAttr();
   rule.stateIndices = adaptor.getStateIndices();
+  rule.stepStates = adaptor.getStepStates();
   return getForwardResults(rule, adaptor.getOutputFinalState());
 }
 static SmallVector<ResultShape>
@@ -208,6 +209,8 @@ static ParseResult parseNoMoreOperands(OpAsmParser &parser,
                                          "step_indices",
                                          "num_accepted",
                                          "parents",
+                                         "step_starts",
+                                         "step_intervals",
                                          "d_o",
                                          "d_final_state",
                                          "writes",

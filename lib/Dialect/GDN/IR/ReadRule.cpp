@@ -24,6 +24,8 @@ Rule gdn::getRule(Operation *op) {
     rule.stepIndices = common.getStepIndices();
     rule.numAccepted = common.getNumAccepted();
     rule.parents = common.getParents();
+    rule.stepStarts = common.getStepStarts();
+    rule.stepIntervals = common.getStepIntervals();
   }
   rule.chunked = !isa<RecurrentGatedDeltaRuleOp, RecurrentStageOp>(op);
   if (rule.chunked)

@@ -88,8 +88,11 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   add("step_indices", rule.stepIndices, steps);                // steps_c2
   add("num_accepted", rule.numAccepted, {getSequences(rule)}); // steps_c3
   add("parents", rule.parents, steps);                         // steps_c4
-  add("d_o", rule.dO, values);                                 // backward_c1
-  add("d_final_state", rule.dFinalState, getStateDims(rule));  // backward_c2
+  add("step_starts", rule.stepStarts,
+      {rule.cuSeqlens ? Dim::Boundaries : Dim::BatchBoundaries});  // steps_c10
+  add("step_intervals", rule.stepIntervals, {getSequences(rule)}); // steps_c11
+  add("d_o", rule.dO, values);                                // backward_c1
+  add("d_final_state", rule.dFinalState, getStateDims(rule)); // backward_c2
   SmallVector<Dim, 4> kept = {Dim::S, Dim::H, Dim::V, Dim::K};
   Dim S = rule.keepsOthers() ? Dim::KeptStates : Dim::S;
   add("writes", rule.writes, values);                          // gradients_c1

@@ -21,7 +21,8 @@ struct Rule {
   /// Of forwards whose states lie in a pool.
   Value stateIndices, firstState, hasInitialState, numStates;
   /// Of those that keep the states after tokens.
-  Value stepStates, stepIndices, numAccepted, parents;
+  Value stepStates, stepIndices, numAccepted, parents, stepStarts,
+      stepIntervals;
   /// Of the backward only.
   Value dO, dFinalState;
   /// Of a backward, of what its forward has left to it.

@@ -17,6 +17,7 @@ using namespace mlir::gdn;
 template <typename Dims> static auto &sizeOf(Dims &dims, Dim dim) {
   switch (dim) {
   case Dim::B:
+  case Dim::BatchBoundaries:
     return dims.B;
   case Dim::T:
     return dims.T;
@@ -83,6 +84,8 @@ StringRef gdn::getDimName(Dim dim) {
     return "S of states";
   case Dim::Boundaries:
     return "N+1";
+  case Dim::BatchBoundaries:
+    return "B+1";
   case Dim::SegmentBoundaries:
     return "S+1";
   case Dim::Cut:
@@ -96,8 +99,8 @@ StringRef gdn::getDimName(Dim dim) {
 }
 
 static bool areBoundaries(Dim dim) {
-  return dim == Dim::Boundaries || dim == Dim::SegmentBoundaries ||
-         dim == Dim::CutBoundaries;
+  return dim == Dim::Boundaries || dim == Dim::BatchBoundaries ||
+         dim == Dim::SegmentBoundaries || dim == Dim::CutBoundaries;
 }
 
 int64_t RuleDims::get(Dim dim) const {

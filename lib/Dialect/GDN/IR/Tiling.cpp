@@ -124,6 +124,10 @@ static FailureOr<TilingResult> tileLayer(OpBuilder &builder, Operation *op,
   if (getRule(op).stateIndices)
     return op->emitOpError("expected states of sequences when tiling, got "
                            "state_indices");
+  // Rows of kept states belong to sequences, and not to tiles.
+  if (getRule(op).stepStates)
+    return op->emitOpError("expected a forward that keeps no states when "
+                           "tiling, got step_states");
   if (!getGroup(getRule(op)))
     return op->emitOpError("expected static Hq and H when tiling, got a "
                            "dynamic one");

@@ -50,7 +50,33 @@ LogicalResult gdn::verifyPool(Operation *op, const Rule &rule) {
   return success();
 }
 
+/// The states after each so many tokens.
+static LogicalResult verifyIntervals(Operation *op, const Rule &rule) {
+  // steps_c12
+  if (!rule.stepStates || !rule.stepStarts || !rule.stepIntervals)
+    return op->emitOpError("expected step_states, step_starts and "
+                           "step_intervals together, got no ")
+           << (!rule.stepStates   ? "step_states"
+               : !rule.stepStarts ? "step_starts"
+                                  : "step_intervals");
+  // steps_c13
+  if (rule.stateInterval)
+    return op->emitOpError("expected no state_interval beside step_intervals, "
+                           "got ")
+           << rule.stateInterval.getInt();
+  // steps_c14
+  if (rule.starts || rule.before || rule.sequenceNumbers)
+    return op->emitOpError("expected sequences as a whole with step_intervals, "
+                           "got segments");
+  return success();
+}
+
 LogicalResult gdn::verifySteps(Operation *op, const Rule &rule) {
+  bool hasIntervals =
+      isa<ChunkGatedDeltaRuleOp, FusedStageOp>(op) &&
+      (rule.stepStates || rule.stepStarts || rule.stepIntervals);
+  if (hasIntervals)
+    return verifyIntervals(op, rule);
   if (!rule.stepIndices) {
     StringRef given = rule.stepStates    ? "step_states"
                       : rule.numAccepted ? "num_accepted"

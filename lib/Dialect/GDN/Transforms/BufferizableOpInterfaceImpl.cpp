@@ -51,7 +51,7 @@ struct LayerModel
     if (rule.getStateIndices() && op->getNumResults() > (hasSteps ? 2 : 1))
       updates.emplace_back(&layer.getInitialStateMutable()[0],
                            op->getResult(1));
-    if constexpr (std::is_same_v<LayerOp, RecurrentGatedDeltaRuleOp>)
+    if constexpr (!std::is_same_v<LayerOp, ChunkGatedDeltaRuleBwdOp>)
       if (hasSteps)
         updates.emplace_back(&layer.getStepStatesMutable()[0],
                              op->getResults().back());

@@ -126,8 +126,9 @@ static SmallVector<Value> planFused(OpBuilder &b, ChunkGatedDeltaRuleOp op,
   bool saves = op.getStateInterval().has_value();
   SmallVector<Value> operands =
       saves ? trainingOperands(b, op) : ruleOperands(op);
-  operands.append(
-      {op.getStateIndices(), op.getFirstState(), op.getHasInitialState()});
+  operands.append({op.getStateIndices(), op.getFirstState(),
+                   op.getHasInitialState(), op.getStepStates(),
+                   op.getStepStarts(), op.getStepIntervals()});
   // Only segments have starts, know those beside them, and are of sequences.
   operands.append(7, Value());
   auto stage = createStage<FusedStageOp>(b, op, op->getResultTypes(), operands,
@@ -369,13 +370,15 @@ static LogicalResult checkHeads(DeltaRuleOpInterface layer, Plans plans) {
   return success();
 }
 
-/// What a plan can save.
+/// What a plan can save and keep.
 static LogicalResult checkSaved(DeltaRuleOpInterface layer, Plans plans) {
-  if (auto op = dyn_cast<ChunkGatedDeltaRuleOp>(*layer))
-    if (op.getStateInterval() && plans.forward == Plan::Separate)
-      return op.emitOpError("expected plan 'fused' with state_interval, got "
-                            "'separate'");
-  return success();
+  auto op = dyn_cast<ChunkGatedDeltaRuleOp>(*layer);
+  if (!op || plans.forward == Plan::Fused ||
+      !(op.getStateInterval() || op.getStepStates()))
+    return success();
+  return op.emitOpError("expected plan 'fused' with ")
+         << (op.getStateInterval() ? "state_interval" : "step_intervals")
+         << ", got 'separate'";
 }
 
 void PlanStages::runOnOperation() {

@@ -107,7 +107,8 @@ static void split(FusedStageOp op, const Cut &cut) {
       splitter.gate, splitter.ofSegments(scan.getResult(0)),
       splitter.ofSegments(splitter.boundaries, /*last=*/false, /*behind=*/true),
       op.getALog(), op.getDtBias(), op.getStateIndices(), op.getFirstState(),
-      /*has_initial_state=*/Value(),
+      /*has_initial_state=*/Value(), /*step_states=*/Value(),
+      /*step_starts=*/Value(), /*step_intervals=*/Value(),
       runsBefore ? splitter.ofSegments(splitter.starts, /*last=*/true)
                  : Value(),
       splitter.ofSegments(splitter.before, /*last=*/false, /*behind=*/true),
@@ -282,6 +283,9 @@ static FailureOr<Cut> cutOf(Operation *op, Cut cut) {
 static LogicalResult checkForward(FusedStageOp op, const Cut &cut) {
   if (op.getSequenceNumbers() || op.getSequenceSegments())
     return op->emitOpError("expected whole sequences to split, got segments");
+  if (op.getStepStates())
+    return op->emitOpError("expected a forward that keeps no states to split, "
+                           "got step_states");
   return op.getStateInterval() ? checkSavedCut(op, cut) : success();
 }
 

@@ -229,7 +229,7 @@ class GDN_ForwardOp<string mnemonic, dag ownAttributes, dag ownOperands = (ins),
 }
 
 def GDN_ChunkGatedDeltaRuleOp : GDN_ForwardOp<"chunk_gated_delta_rule",
-    (ins chunkSizeWish:$chunk_size, stateIntervalAttribute:$state_interval)> {
+    (ins chunkSizeWish:$chunk_size, stateIntervalAttribute:$state_interval), layerIntervalOperands, intervalFormat> {
   let summary = "Gated delta rule over whole sequences, computed in chunks";
   let description = !strconcat([{
     Per value head, with the state S in R^{K x V} that starts at `initial_state`
@@ -249,6 +249,14 @@ def GDN_ChunkGatedDeltaRuleOp : GDN_ForwardOp<"chunk_gated_delta_rule",
     rows, begin at floor(b / L) + n; S = floor(B T / L) + N. A token and head
     has 2 V and 2 K V / L bytes of them in 16 bits; the backward needs no v
     then. Beta is raised to 2^-40 (f16: 2^-12), as in `gdn.stage.replay`.
+
+    With `step_intervals` [N] the state of sequence n after each multiple of
+    step_intervals[n] tokens is kept, too, in rows step_starts[n],
+    step_starts[n] + 1, ... of `step_states` [R, ...], which is then the last
+    result with these rows. It has its own element type. The state after the last
+    token is among them. Kept are those whose number of tokens is a multiple of
+    64 and whose row is below step_starts[n + 1] and R; an interval of 0 and below
+    keeps none, nor does a sequence without a row of the pool.
 
   }], outsDescription, [{
     Example:

@@ -21,7 +21,7 @@ class GDN_HasInitialStateOf<Type type> : Arg<Optional<type>, !strconcat(
   "Absent, all of them do.")>;
 class GDN_StepStatesOf<Type type> : Arg<Optional<type>, !strconcat(
   "Where the states after tokens are kept, [R, H, K, V] or [R, H, V, K]. ",
-  "Absent, in the pool.")>;
+  "Absent, with step_indices, in the pool.")>;
 class GDN_StepIndicesOf<Type type> : Arg<Optional<type>,
   "The row that keeps the state after each token of a sequence, [N, steps].">;
 class GDN_NumAcceptedOf<Type type> : Arg<Optional<type>, !strconcat(
@@ -29,6 +29,12 @@ class GDN_NumAcceptedOf<Type type> : Arg<Optional<type>, !strconcat(
   "with the row of the last one of these.")>;
 class GDN_ParentsOf<Type type> : Arg<Optional<type>,
   "The token of its sequence that each one follows, [N, steps].">;
+class GDN_StepStartsOf<Type type> : Arg<Optional<type>, !strconcat(
+  "The rows of step_states that each sequence has, from entry n to entry n + 1, ",
+  "[N + 1].")>;
+class GDN_StepIntervalsOf<Type type> : Arg<Optional<type>, !strconcat(
+  "Tokens between the states of a sequence that are kept, [N], multiples of 64; ",
+  "0 and below is none.")>;
 
 /// Of ops that take states from a pool and put them back.
 defvar firstStateOperand = Arg<Optional<Index>,
@@ -49,6 +55,15 @@ defvar layerStepOperands = GDN_StepOperands<GDN_State, GDN_StepIndices, GDN_Stat
 defvar stageStepOperands = GDN_StepOperands<TensorRankOf<parameterTypes, [4]>, TensorRankOf<boundaryTypes, [2]>,
   TensorRankOf<boundaryTypes, [1]>>.operands;
 
+/// Of ops in chunks that keep the states after so many tokens.
+class GDN_IntervalOperands<Type states, Type numbers> {
+  dag operands = (ins GDN_StepStatesOf<states>:$step_states, GDN_StepStartsOf<numbers>:$step_starts,
+    GDN_StepIntervalsOf<numbers>:$step_intervals);
+}
+defvar layerIntervalOperands = GDN_IntervalOperands<GDN_State, GDN_StateIndices>.operands;
+defvar stageIntervalOperands = GDN_IntervalOperands<TensorRankOf<parameterTypes, [4]>,
+  TensorRankOf<boundaryTypes, [1]>>.operands;
+
 defvar poolFormat = [{
   (`state_indices` `(` $state_indices^ `:` type($state_indices) `)`)?
   (`first_state` `(` $first_state^ `:` type($first_state) `)`)?
@@ -59,6 +74,12 @@ defvar stepFormat = [{
   (`step_indices` `(` $step_indices^ `:` type($step_indices) `)`)?
   (`num_accepted` `(` $num_accepted^ `:` type($num_accepted) `)`)?
   (`parents` `(` $parents^ `:` type($parents) `)`)?
+}];
+
+defvar intervalFormat = [{
+  (`step_states` `(` $step_states^ `:` type($step_states) `)`)?
+  (`step_starts` `(` $step_starts^ `:` type($step_starts) `)`)?
+  (`step_intervals` `(` $step_intervals^ `:` type($step_intervals) `)`)?
 }];
 
 #endif // GDN_DIALECT_GDN_IR_POOLOPERANDS_TD

@@ -16,11 +16,11 @@ namespace mlir::gdn {
 class DeltaRuleOpInterface;
 
 /// The dimensions that the dialect names. `Boundaries` is N + 1,
-/// `SegmentBoundaries` S + 1, `KeptStates` the states that gradients read, P
-/// those of a pool, and R those that are kept after tokens, for the first
-/// `Steps` of each sequence.
-/// Where the sequences are segments, `Cut` counts the sequences that were cut,
-/// and `CutBoundaries` one more. `VTiles` are those that report.
+/// `BatchBoundaries` B + 1, `SegmentBoundaries` S + 1, `KeptStates` the states
+/// that gradients read, P those of a pool, and R those that are kept after
+/// tokens, for the first `Steps` of each sequence. Where the sequences are
+/// segments, `Cut` counts the sequences that were cut, and `CutBoundaries` one
+/// more. `VTiles` are those that report.
 enum class Dim {
   B,
   T,
@@ -36,6 +36,7 @@ enum class Dim {
   S,
   KeptStates,
   Boundaries,
+  BatchBoundaries,
   SegmentBoundaries,
   Cut,
   CutBoundaries,

@@ -29,9 +29,10 @@ def GDN_FusedStageOp : GDN_StageOp<"fused",
   let description = [{
     Gate, scores, solve, state recurrence and read-out of
     `gdn.chunk_gated_delta_rule` in one kernel, `chunk_size` tokens a step.
-    Results: `o`, the final state if there are two or four, and with
-    `state_interval` the `writes` and `states` of `gdn.stage.replay`, whose
-    segments have that many tokens.
+    Results: `o`, the final state if there are two or four beside `step_states`,
+    which is the last one if these are operands, and with `state_interval` the
+    `writes` and `states` of `gdn.stage.replay`, whose segments have that many
+    tokens.
 
     With `starts`, `before` and `closes` the sequences are segments. If the
     previous segment's state decays to nothing, a segment recomputes the previous
@@ -56,7 +57,7 @@ def GDN_FusedStageOp : GDN_StageOp<"fused",
         -> tensor<1x256x4x128xbf16>
     ```
   }];
-  let arguments = !con(ruleOperands, stagePoolOperands, startsOperand,
+  let arguments = !con(ruleOperands, stagePoolOperands, stageIntervalOperands, startsOperand,
     (ins GDN_BeforeOf<"">:$before), closesOperand, sequenceStateOperand,
     (ins Arg<Optional<TensorRankOf<boundaryTypes, [1]>>,
       "Where the segments of each sequence begin, [N + 1]. Read for its size.">:$first_segments),
@@ -66,7 +67,7 @@ def GDN_FusedStageOp : GDN_StageOp<"fused",
     (ins chunkSizeAttribute:$chunk_size, stateIntervalAttribute:$state_interval,
       sequenceSegmentsAttribute:$sequence_segments,
       sequenceLayoutAttribute:$sequence_layout));
-  let assemblyFormat = !strconcat(ruleFormat, poolFormat, [{
+  let assemblyFormat = !strconcat(ruleFormat, poolFormat, intervalFormat, [{
     (`starts` `(` $starts^ `:` type($starts) `)`)?
     (`before` `(` $before^ `:` type($before) `)`)?
     (`closes` `(` $closes^ `:` type($closes) `)`)?

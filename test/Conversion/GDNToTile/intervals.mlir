@@ -1,0 +1,72 @@
+// The state before a chunk that begins at a multiple of 64 tokens is stored if its sequence keeps it, and so is the last one.
+// RUN: gdn-opt %s --convert-gdn-to-tile -split-input-file | FileCheck %s
+
+// Of two chunks of 32 tokens one is asked. No interval is none; rows end where those of the next sequence begin, or the array.
+// In the decay-free form the state is multiplied by its factor where it is kept alone.
+// CHECK-LABEL: gdn_tile.program @scalar_fused(
+// CHECK-SAME: %step_starts: memref<?xi32, strided<[?], offset: ?>>, %step_intervals: memref<?xi32, strided<[?], offset: ?>>)
+// CHECK-SAME: %step_states: memref<?x1x64x64xbf16, {{[^:]*}}: ?>>)
+// CHECK: %[[LOADED:.*]] = memref.load %step_intervals[%n]
+// CHECK: %[[GIVEN:.*]] = arith.index_cast %[[LOADED]]
+// CHECK: %[[IS:.*]] = arith.cmpi sgt, %[[GIVEN]], %c0
+// CHECK: arith.select %[[IS]]
+// CHECK: %[[NEXT:.*]] = arith.addi %n, %c1
+// CHECK: %[[ROWS:.*]] = memref.dim %step_states, %c0
+// CHECK: memref.load %step_starts[%n]
+// CHECK: memref.load %step_starts[%[[NEXT]]]
+// CHECK: %[[END:.*]] = arith.minsi %{{.*}}, %[[ROWS]]
+// CHECK: scf.for %[[T:.*]] = %begin to %end step %{{.*}} iter_args(%[[STATE:.*]] = %{{.*}}, %[[G:.*]] = %{{.*}})
+// CHECK:   %[[TOKENS:.*]] = arith.subi %[[T]], %begin
+// CHECK:   arith.remui %[[TOKENS]], %c64
+// CHECK:   scf.if %{{.*}} {
+// CHECK:     arith.divui {{.*}} : i32
+// CHECK:     arith.cmpi slt, %[[ROW:.*]], %[[END]]
+// CHECK:     scf.if %{{.*}} {
+// CHECK:       math.exp2 %[[G]]
+// CHECK:       arith.mulf %[[STATE]]
+// CHECK:       gdn_tile.store %{{.*}}, %step_states[%[[ROW]], %h, %c0, %c0] axes [3, 2]
+// CHECK: } {gdn_tile.every = 2 : i64}
+// CHECK:   scf.yield
+// CHECK: %[[LENGTH:.*]] = arith.subi %end, %begin
+// CHECK: scf.if %{{.*}} {
+// CHECK: gdn_tile.store %{{.*}}, %step_states[
+// CHECK-LABEL: func.func @scalar(
+// CHECK: gdn_tile.launch @scalar_fused {{.*}} outs(%{{.*}}, %arg3 :
+func.func @scalar(%q: tensor<1x?x1x64xbf16>, %b: tensor<1x?x1xf32>, %cu: tensor<?xi32>, %kept: tensor<?x1x64x64xbf16>,
+                  %starts: tensor<?xi32>, %every: tensor<?xi32>) -> (tensor<1x?x1x64xbf16>, tensor<?x1x64x64xbf16>) {
+  %o, %k = gdn.stage.fused q(%q : tensor<1x?x1x64xbf16>) k(%q : tensor<1x?x1x64xbf16>) v(%q : tensor<1x?x1x64xbf16>)
+      beta(%b : tensor<1x?x1xf32>) gate(%b : tensor<1x?x1xf32>) cu_seqlens(%cu : tensor<?xi32>) step_states(%kept : tensor<?x1x64x64xbf16>)
+      step_starts(%starts : tensor<?xi32>) step_intervals(%every : tensor<?xi32>) {chunk_size = 32 : i64}
+      -> tensor<1x?x1x64xbf16>, tensor<?x1x64x64xbf16>
+  return %o, %k : tensor<1x?x1x64xbf16>, tensor<?x1x64x64xbf16>
+}
+
+// -----
+
+// Chunks of 64 tokens are all asked. A sequence without a row of the pool has no tokens here, and so keeps nothing.
+// CHECK-LABEL: gdn_tile.program @pool_fused(
+// CHECK: %[[FIRST:.*]] = arith.select %{{.*}}, %begin, %end
+// CHECK: scf.for %[[T:.*]] = %[[FIRST]] to %end
+// CHECK:   arith.subi %[[T]], %[[FIRST]]
+// CHECK-NOT: gdn_tile.every
+// CHECK:   scf.if %{{.*}} {
+// CHECK-NEXT: gdn_tile.store %{{.*}}, %step_states[%{{.*}}, %h, %c0, %c0] axes [2, 3]
+// CHECK: scf.yield
+// CHECK: arith.subi %end, %[[FIRST]]
+func.func @pool(%q: tensor<?x?x1x64xf32>, %b: tensor<?x?x1xf32>, %pool: tensor<?x1x64x64xf32>, %rows: tensor<?xi32>,
+                %kept: tensor<?x1x64x64xf32>, %numbers: tensor<?xi64>)
+    -> (tensor<?x?x1x64xf32>, tensor<?x1x64x64xf32>, tensor<?x1x64x64xf32>) {
+  %o, %s, %k = gdn.stage.fused q(%q : tensor<?x?x1x64xf32>) k(%q : tensor<?x?x1x64xf32>) v(%q : tensor<?x?x1x64xf32>)
+      beta(%b : tensor<?x?x1xf32>) initial_state(%pool : tensor<?x1x64x64xf32>) state_indices(%rows : tensor<?xi32>)
+      step_states(%kept : tensor<?x1x64x64xf32>) step_starts(%numbers : tensor<?xi64>) step_intervals(%numbers : tensor<?xi64>)
+      {chunk_size = 64 : i64, state_layout = #gdn.state_layout<vk>}
+      -> tensor<?x?x1x64xf32>, tensor<?x1x64x64xf32>, tensor<?x1x64x64xf32>
+  return %o, %s, %k : tensor<?x?x1x64xf32>, tensor<?x1x64x64xf32>, tensor<?x1x64x64xf32>
+}
+
+// -----
+
+// What a call has always is not optional.
+// RUN: sed -e 's/%kept: tensor<?x1x64x64xbf16>/%kept: tensor<?x1x64x64xbf16> {gdn.optional}/' %s \
+// RUN:   | not gdn-opt --convert-gdn-to-tile -split-input-file 2>&1 | FileCheck %s --check-prefix=OPTIONAL
+// OPTIONAL: error: {{.*}} expected states after tokens in each call, got gdn.optional on step_states
