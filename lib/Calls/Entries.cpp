@@ -219,11 +219,17 @@ static constexpr Trait allTraits[] = {
     {{kSteps[0].data()}, describeSteps<0>},
     {{kSteps[1].data()}, describeSteps<1>},
     {{kSteps[2].data()}, describeSteps<2>},
+    {{kSteps[3].data()}, describeSteps<3>},
+    {{kSteps[4].data()}, describeSteps<4>},
     {{kAsked[1].data()}, describeAsked<1>},
     {{"initial_state", "final_state"}, describeEnds},
     {{"initial_state", "final_state"},
      [](const Signature &s, const Call &) -> std::string {
        return s.ends == Ends::None ? "float32" : typeName(s.state);
+     }},
+    {{kSteps[0].data()},
+     [](const Signature &s, const Call &) -> std::string {
+       return typeName(s.stepStates);
      }},
     {{"state_layout"}, [](const Signature &s, const Call &call) -> std::string {
        if (s.ends != Ends::None && s.stateLayout.empty())

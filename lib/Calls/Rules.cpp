@@ -46,7 +46,7 @@ GdnRuntimeStatus gdn::calls::checkTypes(const Call &call) {
                       typeName(call.typeOf(name)));
   int32_t initial = call.typeOf("initial_state"),
           last = call.typeOf("final_state");
-  if (!initial || initial == last || call.find("step_states"))
+  if (!initial || initial == last || call.find("step_indices"))
     return GDN_SUCCESS;
   if (!last)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
@@ -77,7 +77,8 @@ GdnRuntimeStatus gdn::calls::checkPool(const Call &call) {
                     ": expected a pool of states with " +
                     call.say("state_indices") + ", got " +
                     (pool ? "another rank" : "None"));
-  if (const GdnTensor *steps = call.find("step_states")) {
+  const GdnTensor *steps = call.find("step_states");
+  if (steps && call.find("step_indices")) {
     if (!last && steps->rank == kRank && steps->dtype == pool->dtype)
       return GDN_SUCCESS;
     return fail(GDN_ERROR_INVALID_ARGUMENT,

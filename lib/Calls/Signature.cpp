@@ -50,6 +50,7 @@ Signature gdn::calls::signatureOf(const Call &call, std::string_view op) {
   auto has = [&](std::string_view name) { return call.find(name) != nullptr; };
   wanted.asked = bitsOf(kAsked, has);
   wanted.steps = bitsOf(kSteps, has);
+  wanted.stepStates = call.typeOf("step_states");
   wanted.isPacked = call.isPacked();
   wanted.hasChannelGates = call.hasChannelGates();
   int32_t initial = call.typeOf("initial_state"),
@@ -97,7 +98,8 @@ int64_t gdn::calls::valueChannelsOf(const GdnFunctionDesc &function) {
 }
 
 bool gdn::calls::hasAnyLayout(const GdnArgDesc &arg) {
-  return isState(arg) && arg.flags & GDN_ARG_FLAG_STRIDED;
+  bool isKept = std::string_view(arg.name) == "step_states";
+  return (isState(arg) || isKept) && arg.flags & GDN_ARG_FLAG_STRIDED;
 }
 
 bool gdn::calls::isState(const GdnArgDesc &arg) {
@@ -140,6 +142,7 @@ Signature gdn::calls::signatureOf(const GdnEntryDesc &entry) {
   };
   signature.asked = bitsOf(kAsked, has);
   signature.steps = bitsOf(kSteps, has);
+  signature.stepStates = typeOf("step_states");
   signature.isPacked = findArgument(entry, "cu_seqlens");
   const GdnArgDesc *gate = findArgument(entry, "gate");
   signature.hasChannelGates = gate && gate->rank == kMaxRank;

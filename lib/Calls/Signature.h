@@ -25,8 +25,8 @@ enum class Ends : uint8_t { None, Final, Both, Any };
 inline constexpr std::string_view kAsked[] = {"has_initial_state",
                                               "num_accepted"};
 /// Arrays of functions that keep the states after tokens.
-inline constexpr std::string_view kSteps[] = {"step_states", "step_indices",
-                                              "parents"};
+inline constexpr std::string_view kSteps[] = {
+    "step_states", "step_indices", "parents", "step_starts", "step_intervals"};
 
 /// Types, sizes and facts by which a call finds its functions. Element types
 /// are GDN_DTYPE_*, 0 of an absent array.
@@ -40,6 +40,8 @@ struct Signature {
   uint8_t asked = 0;
   /// Bits of kSteps: arrays that both have or neither.
   uint8_t steps = 0;
+  /// The type of step_states.
+  int32_t stepStates = 0;
   Ends ends = Ends::None;
   bool isPacked = false;
   /// Whether there is a gate for each key channel.

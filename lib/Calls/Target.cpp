@@ -180,7 +180,7 @@ bool Search::findOf(Of functions, bool widens) {
   for (auto [key, value] : channelsOf(table)) {
     bool isEqual = key == call.keyChannels && value == call.valueChannels;
     if (key < call.keyChannels || value < call.valueChannels ||
-        (given.stateIndices && !isEqual))
+        ((given.stateIndices || given.steps) && !isEqual))
       continue;
     Signature form = given;
     form.keyChannels = key;
