@@ -25,6 +25,7 @@ from ._arguments import (
     shape_of,
     split_of,
 )
+from ._steps import checkpoints_of
 
 # Looked up once: each call asks them.
 _gate_domain_of, _PARAMETRIC_GATES = _library.gate_domain_of, _library.PARAMETRIC_GATES
@@ -126,6 +127,9 @@ def chunk_gated_delta_rule(
     state_indices: Any = None,
     first_state: int = 0,
     has_initial_state: Any = None,
+    state_checkpoints: Any = None,
+    checkpoint_cu_starts: Any = None,
+    checkpoint_every_n_tokens: Any = None,
     context_parallel: bool | int | None = None,
     segment_length: int | None = None,
     save_for_backward: str | None = None,
@@ -183,6 +187,12 @@ def chunk_gated_delta_rule(
         first_state: the first row of the pool that sequences may name, at most 2^18 - 1.
         has_initial_state: with `state_indices`, bool [N]: a sequence with False begins with zeros, whatever its row
             holds, and ends in that row.
+        state_checkpoints: where states inside the sequences are written, as prefix caches want them: [C, HV, K, V] (with
+            `state_v_first` [C, HV, V, K]), float32, float16 or bfloat16; on a GPU of the type of the other states.
+        checkpoint_cu_starts: [N + 1], int32 or int64: sequence n writes rows from entry n to before entry n + 1.
+        checkpoint_every_n_tokens: the state after each multiple of so many tokens of a sequence is written to its next row,
+            the one after the last token too if their number is a multiple. A multiple of 64; or a tensor [N] of such,
+            int32 or int64, one a sequence, with 0 for none. Such calls are never cut into segments.
         context_parallel: whether sequences are cut into segments that are computed side by side: None or True for
             what is predicted to be the fastest, False or 1 for never, a number n for n segments of the longest
             sequence (`max_seqlen`, if given). Others are cut at the same length. On a CPU nothing is cut by itself.
@@ -202,8 +212,8 @@ def chunk_gated_delta_rule(
     Raises:
         TypeError: an argument that is no tensor, or one of another type.
         ValueError: a shape, stride, device or value; the message has the rule and what came.
-        NotImplementedError: what is marked as refused above; inputs that require gradients, with `out`, `final_state`
-            or `state_indices`, or on a GPU in float32 or with K or V above 128 (docs/Training.md); a double backward.
+        NotImplementedError: what is marked as refused above; inputs that require gradients, with `out`, `final_state`,
+            `state_indices` or `state_checkpoints`, or on a GPU in float32 or with K or V above 128 (docs/Training.md); a double backward.
         RuntimeError: no kernel for this device or CPU.
 
     Example:
@@ -228,6 +238,9 @@ def chunk_gated_delta_rule(
     split = 0
     if context_parallel is not None or segment_length is not None:
         split = split_of(context_parallel, segment_length)
+    steps = NO_STEPS
+    if state_checkpoints is not None or checkpoint_cu_starts is not None or checkpoint_every_n_tokens is not None:
+        steps = checkpoints_of(q, cu_seqlens, state_checkpoints, checkpoint_cu_starts, checkpoint_every_n_tokens, split)
     split |= _library.SAVES_STATES if save_for_backward is None else saves_of(save_for_backward)
     if cp_context is not None:
         refuse("cp_context", "context parallelism over several GPUs is not there yet; expected None")
@@ -235,7 +248,7 @@ def chunk_gated_delta_rule(
         q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, state_indices, first_state,
         has_initial_state, scale, output_final_state, longest, use_gate_in_kernel, gate_domain,
         use_beta_sigmoid_in_kernel, allow_neg_eigval, use_qk_l2norm_in_kernel, state_v_first, state_layout, False, then,
-        split,
+        split, steps,
     )  # fmt: skip
 
 
@@ -321,7 +334,7 @@ def fused_recurrent_gated_delta_rule(
         q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, state_indices, first_state,
         has_initial_state, scale, output_final_state, 0, use_gate_in_kernel, gate_domain, use_beta_sigmoid_in_kernel,
         allow_neg_eigval, use_qk_l2norm_in_kernel, state_v_first, state_layout, True, then, 0,
-        (step_states, step_indices, num_accepted_tokens, parents),
+        (step_states, step_indices, num_accepted_tokens, parents, None, None),
     )  # fmt: skip
 
 

@@ -37,6 +37,8 @@ class Call(NamedTuple):
     step_indices: Any
     num_accepted: Any
     parents: Any
+    step_starts: Any
+    step_intervals: Any
     scale: float
     options: int
     output_final_state: bool

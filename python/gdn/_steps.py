@@ -6,7 +6,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._arguments import library_of
+from . import _library
+from ._arguments import _integer, library_of, shape_of
+
+#: States in between are kept after multiples of so many tokens.
+_KEPT_TOKENS = _library.MANIFEST["kept_tokens"]
 
 #: The tables that calls were made with: a CUDA graph may have one, so none goes.
 _TABLES: dict[tuple[str, int, int, int], Any] = {}
@@ -32,6 +36,26 @@ def numbers_of_rows(like: Any, batch: int, steps: int, between: int) -> Any:
         # The copy to a GPU is waited for.
         rows = _TABLES[key] = rows.to(like.device)
     return rows
+
+
+def checkpoints_of(q: Any, cu_seqlens: Any, states: Any, starts: Any, every: Any, split: int) -> tuple[Any, ...]:
+    """The last tensors of a call that keeps states in between."""
+    if split & (_library.SPLIT_MASK & ~_library.NO_SEGMENTS):
+        raise NotImplementedError("state_checkpoints: expected None with segments (segment_length, context_parallel)")
+    if states is None or starts is None or every is None:
+        raise ValueError(
+            "state_checkpoints, checkpoint_cu_starts, checkpoint_every_n_tokens: expected all three or none, got some"
+        )
+    if not hasattr(every, "shape"):
+        number = _integer("checkpoint_every_n_tokens", every, " or a tensor")
+        if number <= 0 or number % _KEPT_TOKENS:
+            raise ValueError(f"checkpoint_every_n_tokens: expected a positive multiple of {_KEPT_TOKENS}, got {number}")
+        rows = shape_of("q", q) if cu_seqlens is None else shape_of("cu_seqlens", cu_seqlens)
+        # The library refuses rows of another rank.
+        count = (rows[0] if rows else 0) - (cu_seqlens is not None)
+        # A list that has memory for one: row 1 of a table whose rows are so far apart.
+        every = library_of(q).broadcast_to(numbers_of_rows(q, 2, 1, number)[1], (max(count, 0),))
+    return states, None, None, None, starts, every
 
 
 def states_of(buffer: Any) -> tuple[Any, int]:

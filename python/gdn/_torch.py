@@ -29,7 +29,7 @@ _SCHEMAS = (
     f"gated_delta_rule({_INPUTS}, {_REST}, bool output_final_state) -> (Tensor, Tensor)",
     f"gated_delta_rule_out({_INPUTS}, Tensor(a!) out, Tensor(b!)? final_state, Tensor? state_indices, "
     "Tensor? has_initial_state, Tensor(c!)? step_states, Tensor? step_indices, Tensor? num_accepted, Tensor? parents, "
-    f"{_REST}) -> ()",
+    f"Tensor? step_starts, Tensor? step_intervals, {_REST}) -> ()",
 )
 
 
@@ -197,12 +197,12 @@ def forward(*fields: Any) -> tuple[Any, Any]:
     """Runs the call of these fields (`Call`) on torch tensors and returns (o, final state or None)."""
     (
         q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices, has_initial_state,
-        step_states, step_indices, num_accepted, parents, scale, options, wants_state, max_seqlen,
+        step_states, step_indices, num_accepted, parents, step_starts, step_intervals, scale, options, wants_state, max_seqlen,
     ) = fields  # fmt: skip
     compute = None
     if is_plain(
         q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices, has_initial_state,
-        step_states, step_indices, num_accepted, parents,
+        step_states, step_indices, num_accepted, parents, step_starts, step_intervals,
     ):  # fmt: skip
         if not q.dtype is k.dtype is v.dtype and _is_mixed(q, k, v):
             check_kinds(fields)
@@ -223,7 +223,7 @@ def forward(*fields: Any) -> tuple[Any, Any]:
             state = _new_state(q, v, initial_state, cu_seqlens, options)
         tensors = (
             q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices, has_initial_state,
-            step_states, step_indices, num_accepted, parents,
+            step_states, step_indices, num_accepted, parents, step_starts, step_intervals,
         )  # fmt: skip
         compute(tensors, scale, options, max_seqlen)
     except Exception:
@@ -245,7 +245,7 @@ def _forward_by_operator(call: Call) -> tuple[Any, Any]:
     # Autocast gives all three one type.
     if _is_mixed(call.q, call.k, call.v) and not torch.is_autocast_enabled(call.q.device.type):
         return _forward_mixed(call)
-    if o is None and state is None and call.state_indices is None:
+    if o is None and state is None and call.state_indices is None and call.step_states is None:
         o, state = _functional(*call[:9], call.scale, call.options, call.max_seqlen, wants_state)
         return o, state if wants_state else None
     if o is None or (state is None and wants_state):

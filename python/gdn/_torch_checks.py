@@ -33,7 +33,7 @@ _has_gradients = torch.is_grad_enabled
 def is_plain(
     q: Any, k: Any, v: Any, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any, out: Any,
     final_state: Any, state_indices: Any, has_initial_state: Any, step_states: Any, step_indices: Any, num_accepted: Any,
-    parents: Any,
+    parents: Any, step_starts: Any, step_intervals: Any,
 ) -> bool:  # fmt: skip
     """Whether nobody but the kernel has a say in a call: no autograd, autocast, compiler, mode or subclass. In others
     the operator asks them all, which takes longer on the host than the rest of a call. Tensor by tensor, because a
@@ -64,6 +64,8 @@ def is_plain(
         and type(step_indices) in PLAIN
         and type(num_accepted) in PLAIN
         and type(parents) in PLAIN
+        and type(step_starts) in PLAIN
+        and type(step_intervals) in PLAIN
         and k is not None
         and v is not None
     ):

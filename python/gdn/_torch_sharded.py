@@ -56,8 +56,9 @@ def refuse_sharded(op: str, named: Iterable[tuple[str, Any]]) -> None:
 
 def _check_kinds(call: Call) -> None:
     """All tensors of a call are DTensors on one mesh; boundaries may be there as they are."""
-    if call.state_indices is not None:
-        raise NotImplementedError(f"state_indices: expected None with DTensors, got a tensor; {_WAY_OUT}")
+    for name, value in (("state_indices", call.state_indices), ("state_checkpoints", call.step_states)):
+        if value is not None:
+            raise NotImplementedError(f"{name}: expected None with DTensors, got a tensor; {_WAY_OUT}")
     first = next(x for x in call.tensors if _is_dtensor(x))
     for name, x in zip(TENSORS, call):
         if (x is None and name not in ("q", "k", "v")) or (name == "cu_seqlens" and not _is_dtensor(x)):

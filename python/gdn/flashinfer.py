@@ -114,8 +114,8 @@ def chunk_gated_delta_rule(
         output, output_state: where to write o and the final states. The state of a sequence without tokens is left as
             it is. With torch that costs a copy of the states, unless `output_state` is `initial_state`.
         use_cp, backend, max_seqlen: hints, which change no result.
-        state_checkpoints, checkpoint_cu_starts, checkpoint_every_n_tokens: refused if given; wrong ones by FlashInfer's
-            own messages. States of 8 bits are refused too.
+        state_checkpoints, checkpoint_cu_starts, checkpoint_every_n_tokens: as `gdn.chunk_gated_delta_rule`, in float32 or 16
+            bits.
         state_indices: rows [N] of pools of states [P, H, V, K], no two of them equal: sequence n begins with row
             state_indices[n] of `initial_state` and ends with that of `output_state`. In place, if these are one pool,
             which negative rows do not touch. Otherwise the named rows are copied first.
@@ -141,11 +141,10 @@ def chunk_gated_delta_rule(
     _check_checkpoints(checkpoint_every_n_tokens, state_checkpoints, checkpoint_cu_starts, sequences)
     if cu_seqlens is None:
         raise ValueError("cu_seqlens: expected a tensor of boundaries [N + 1], got None")
-    for name, states in (("initial_state", initial_state), ("output_state", output_state)):
+    named = (("initial_state", initial_state), ("output_state", output_state), ("state_checkpoints", state_checkpoints))
+    for name, states in named:
         if states is not None and shape_of(name, states) and torch_type(states).startswith("float8"):
             refuse(name, f"states of 8 bits are not there yet; expected 16 or 32 bits, got {torch_type(states)}")
-    if checkpoint_every_n_tokens:
-        refuse("state_checkpoints", "states inside a sequence are not there yet; expected none")
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         if len(shape_of(name, tensor)) != 3:
             raise ValueError(f"{name}: expected the shape [T, H, channels], got {list(tensor.shape)}")
@@ -158,7 +157,12 @@ def chunk_gated_delta_rule(
                     f"got {tensor.shape[1]} with {shared} of v"
                 )
         k, v = (repeat_heads(x, heads // shared, 1) for x in (k, v))
-    pool: dict[str, Any] = {}
+    words: dict[str, Any] = {}
+    if checkpoint_every_n_tokens:
+        words = {
+            "state_checkpoints": state_checkpoints, "checkpoint_cu_starts": checkpoint_cu_starts,
+            "checkpoint_every_n_tokens": checkpoint_every_n_tokens,
+        }  # fmt: skip
     if state_indices is not None:
         _check_pool(state_indices, output_final_state, output_state, sequences)
         if output_state is None and initial_state is not None:
@@ -166,12 +170,13 @@ def chunk_gated_delta_rule(
         elif output_state is not None:
             if output_state is not initial_state:
                 _copy_rows(state_indices, cu_seqlens, initial_state, output_state)
-            initial_state, pool = output_state, {"state_indices": state_indices}
+            initial_state = output_state
+            words["state_indices"] = state_indices
     run = functools.partial(
         _api.chunk_gated_delta_rule,
         q[None], k[None], v[None], _row(g), _row(beta), scale=scale, initial_state=initial_state,
         output_final_state=output_final_state, cu_seqlens=cu_seqlens, gate_domain="linear", state_layout="vk",
-        out=_row(output), max_seqlen=max_seqlen, **pool,
+        out=_row(output), max_seqlen=max_seqlen, **words,
     )  # fmt: skip
     if output_state is None or output_state is initial_state or sequences < 0:
         o, state = run(final_state=output_state)

@@ -113,13 +113,13 @@ def layer_function(manifest: Manifest, name: str, function: Function, choice: Ch
     absent = _brought_by(row for rows in tables.values() for row in rows.values()) - _brought_by(chosen.values())
     values, arrays = _shape_values(manifest, traits, chosen["layout"]), {**manifest["arguments"], **manifest["operands"]}
     shapes = {name: shape for row in chosen.values() for name, shape in row.get("shapes", {}).items()}
-    pool = chosen["ends"].get("pool")  # It is updated in place.
+    written = chosen["ends"].get("written", [])  # These are updated in place.
 
     def argument_of(array: str) -> Argument:
         shape = shapes.get(array, arrays[array]["shape"]).format(**values)
-        words = [*arrays[array].get("notes", []), *(["bufferization.writable = true"] if array == pool else [])]
-        if function.run_time_states and arrays[array].get("is_state") and pool in (None, array):
-            words += [*(["gdn.optional"] if pool is None else []), "gdn.strided"]
+        words = [*arrays[array].get("notes", []), *(["bufferization.writable = true"] if array in written else [])]
+        if function.run_time_states and arrays[array].get("is_state") and (array in written or "initial_state" not in written):
+            words += [*([] if array in written else ["gdn.optional"]), "gdn.strided"]
         layout = ", strided<[?, ?, ?, 1], offset: ?>" if shape.count("x") == 4 else ""
         kind = f"memref<{shape}{layout}>" if function.in_memory else f"tensor<{shape}>"
         return Argument(arrays[array]["operand"], kind, words)

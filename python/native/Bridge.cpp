@@ -11,20 +11,17 @@
 // libtvm_ffi is linked: its functions that are called are weak, and Python has
 // loaded the library by then.
 //
-//   forward(q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out,
-//           final_state, scale, options, num_threads, max_seqlen)
+//   forward(q, ..., scale, options, num_threads, max_seqlen)
 //   forward_objects(exchange_api, tensors, scale, options, num_threads,
 //           max_seqlen): the same for a tuple of tensors that have DLPack's
 //           exchange functions; both are addresses, and the GIL is held
-//   backward(q, ..., cu_seqlens, gradients of out and final_state, gradients of
-//           q, k, v, g, beta, A_log, dt_bias and initial_state to be written,
-//           scale, options, num_threads, max_seqlen): on a GPU of packed
+//   backward(q, ..., gradients of out and final_state in their places, ...,
+//           gradients of inputs to be written, scale, ...): on a GPU of packed
 //           sequences, dense
 //   backward_saved(q, ..., gradients, writes, states, scale, ...): the same
 //           on a GPU from what forward_saving wrote; v is not read
-//   forward_saving(q, ..., final_state, writes, states, scale, options,
-//           num_threads, max_seqlen): a forward on a GPU that writes these two
-//           for its gradients (Hopper.h)
+//   forward_saving(q, ..., writes, states, scale, ...): a forward on a GPU that
+//           writes these two for its gradients (Hopper.h)
 //   reads_objects(exchange_api) -> bool: whether it can
 //   explain(descriptions, scale, options, num_threads, max_seqlen) -> JSON
 //   explain_backward, explain_saving: the same of gradients on a GPU, and of
@@ -38,12 +35,9 @@
 //   kernels() -> JSON
 //   gpus() -> the GPUs of this machine, or why there are none, in words
 //
-// A tensor may be None, and the scale, which is then K^(-1/2). `options` has a
-// bit field each for the gate domain, the domain of beta and the switches, as
-// the manifest (gdn/kernels.json) lists them; the order of the tensors is there
-// too. `descriptions` are the tensors as 64-bit integers: the rank (or -1),
-// DLPack's type code and bits, the device's type and index, the address (0
-// where nobody knows it), four extents and four strides.
+// A tensor may be None, and the scale, which is then K^(-1/2). The manifest
+// (gdn/kernels.json) lists the tensors in order, and the bit fields of
+// `options`. `descriptions` are tensors as Description has them.
 //
 //===----------------------------------------------------------------------===//
 

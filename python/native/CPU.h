@@ -203,9 +203,9 @@ Matrix stateOf(const Array &states, int64_t row, int64_t head,
 /// The row of `problem.initialState` and `problem.finalState` that has the
 /// state of a sequence; -1 of a sequence that has none in a pool.
 int64_t stateRowOf(const Problem &problem, int64_t sequence);
-/// The row of `problem.stepStates` that has the state after a token of a
-/// sequence, and that of the state before it; -1 if there is none, or if the
-/// token follows the one before.
+/// The row of `problem.stepStates` that has a kept state of a sequence, and
+/// that of the state before a token; -1 if there is none, or if the token
+/// follows the one before.
 int64_t stepRowOf(const Problem &problem, int64_t sequence, int64_t step);
 int64_t parentRowOf(const Problem &problem, int64_t sequence, int64_t step);
 /// The state that a sequence begins with, at a head; without data for zeros.

@@ -29,6 +29,8 @@ const char *Problem::nameOf(const Array &array) const {
     auto all = arraysOf(arrays);
     return std::find(all.begin(), all.end(), &array) - all.begin();
   };
+  if (&array == &stepStates && keepsEvery())
+    return "state_checkpoints";
   auto index = findIn(*this);
   if (index == kNumArrays && gradients)
     index = findIn(*gradients);
@@ -99,7 +101,7 @@ static void checkRule(const Problem &p, const Rule &rule) {
                             {'V', "V", p.valueChannels()},
                             {'c', "HV * K", p.valueHeads() * p.keyChannels()},
                             {'N', "N", p.sequences()},
-                            {'n', "N + 1", -1},
+                            {'n', "N + 1", p.sequences() + 1},
                             {'P', "P", -1},
                             {'R', "R", -1},
                             {'S', "steps", p.stepIndices.sizes[1]}};
@@ -201,7 +203,7 @@ static void checkRest(const Problem &p) {
   const char *allStates[3][2] = {
       {"NhKV", "NhVK"}, {"PhKV", "PhVK"}, {"RhKV", "RhVK"}};
   const char *states = allStates[p.hasPool()][p.stateVFirst];
-  checkRules(p, {{p.cuSeqlens, "n", integerTypes},
+  checkRules(p, {{p.cuSeqlens, "n", integerTypes, "n"},
                  {p.gate, isWide ? "BThK" : "BTh", floatTypes},
                  {p.beta, "BTh", floatTypes},
                  {p.aLog, "h", floatTypes},
@@ -214,6 +216,8 @@ static void checkRest(const Problem &p) {
                  {p.stepIndices, "NS", integerTypes, "S"},
                  {p.numAccepted, "N", integerTypes},
                  {p.parents, "NS", integerTypes},
+                 {p.stepStarts, "n", integerTypes},
+                 {p.stepIntervals, "N", integerTypes},
                  {p.stepStates, allStates[2][p.stateVFirst], floatTypes},
                  {p.initialState, states, floatTypes},
                  {p.finalState, states, floatTypes},
@@ -311,7 +315,10 @@ static void checkPool(const Problem &p) {
   for (auto [array, other, name] :
        {std::tuple(&p.hasInitialState, &p.stateIndices, "state_indices"),
         {&p.stepIndices, &p.stateIndices, "state_indices"},
-        {&p.stepStates, &p.stepIndices, "step_indices"},
+        {&p.stepIntervals, &p.stepStarts, "checkpoint_cu_starts"},
+        {&p.stepIntervals, &p.stepStates, "state_checkpoints"},
+        {&p.stepStates, p.keepsEvery() ? &p.stepStarts : &p.stepIndices,
+         "step_indices"},
         {&p.numAccepted, &p.stepIndices, "step_indices"},
         {&p.parents, &p.stepIndices, "step_indices"}})
     if (array->isPresent() && !other->isPresent())
@@ -320,7 +327,7 @@ static void checkPool(const Problem &p) {
     return;
   if (p.stepIndices.isPresent() && !p.stepIndices.sizes[1])
     fail("step_indices", "rows of at least one token", "none");
-  if (p.stepStates.isPresent() &&
+  if (p.stepStates.isPresent() && !p.keepsEvery() &&
       p.stepStates.element != p.initialState.element)
     fail("step_states", "a tensor of the type of initial_state",
          typeName(p.stepStates), "TypeError");

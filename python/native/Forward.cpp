@@ -123,7 +123,8 @@ void Worker::keepState(const Matrix &state, int64_t sequence, int64_t step,
                        int64_t head) const {
   auto *entries = reinterpret_cast<float *>(state.data);
   uint16_t bits;
-  for (int64_t i = 0; p.stepStates.element != Element::F32 && i < D * D; ++i) {
+  bool isRounded = p.stepStates.element != Element::F32 && !p.keepsEvery();
+  for (int64_t i = 0; isRounded && i < D * D; ++i) {
     storeFloat(&bits, p.stepStates.element, 0, entries[i]);
     entries[i] = loadFloat(&bits, p.stepStates.element, 0);
   }
@@ -140,22 +141,26 @@ void Worker::runItem(const Range &range, int64_t state, int64_t head) {
     from = load(from, states[0], D, D);
   // The kernel writes the caller's state where it may: float32 in rows, and
   // not the one that it reads.
-  bool keeps = p.stepIndices.isPresent(), inParts = chosen.padded || keeps;
+  int64_t every = std::max<int64_t>(p.keptEvery(range.sequence), 0);
+  bool inParts = chosen.padded || every;
   bool writesTo = !inParts && isDirect(to) && to.data != from.data;
   Matrix spare[2] = {writesTo ? to : scratchState(states[1]),
                      inParts ? scratchState(states[2]) : Matrix()};
   Range part = range;
   int parity = 0;
   do {
-    int64_t step = part.begin - range.begin;
+    int64_t before = part.begin - range.begin;
+    int64_t left = every ? every - before % every : kSegmentTokens;
     if (inParts)
-      part.end = std::min(part.begin + (keeps ? 1 : kSegmentTokens), range.end);
-    if (int64_t row = parentRowOf(p, range.sequence, step); row >= 0)
+      part.end =
+          std::min({part.begin + left, part.begin + kSegmentTokens, range.end});
+    if (int64_t row = parentRowOf(p, range.sequence, before); row >= 0)
       from = load(stateOf(p.stepStates, row, head), states[0], D, D);
-    runTokens(part, step, head, from, spare[parity]);
+    runTokens(part, before, head, from, spare[parity]);
     from = spare[parity];
-    if (keeps && part.length())
-      keepState(from, range.sequence, step, head);
+    int64_t tokens = part.end - range.begin;
+    if (every && part.length() && tokens % every == 0)
+      keepState(from, range.sequence, tokens / every - 1, head);
     parity = 1 - parity;
     part.begin = part.end;
   } while (part.begin < range.end);

@@ -53,8 +53,11 @@ const GdnCallTable &gdn::hopper::allFunctions() {
 // The call
 //===----------------------------------------------------------------------===//
 
-/// What Python calls arrays, facts and their values.
+/// What Python calls arrays, facts and their values; and states that are kept
+/// after every so many tokens.
+template <bool keepsEvery>
 static constexpr GdnFact words[] = {
+    {keepsEvery ? "step_states" : "", "state_checkpoints"},
 #define GDN_ARRAY(field, name, inBackward, operand, ofBackward) {operand, name},
 #define GDN_GATE_DOMAIN(key, name, hasParameters, fact, bound)                 \
   {"gate_domain=" fact, name},
@@ -138,8 +141,8 @@ HopperCall::HopperCall(const Problem &p) {
         p.tokens() / HopperSavedSegmentTokens,
         HopperSavedItems / std::max<int64_t>(p.valueHeads(), 1));
   }
-  call.words = words;
-  call.num_words = std::size(words);
+  call.words = p.keepsEvery() ? words<true> : words<false>;
+  call.num_words = std::size(words<true>);
 }
 
 //===----------------------------------------------------------------------===//

@@ -127,11 +127,16 @@ int64_t gdn::cpu::stateRowOf(const Problem &p, int64_t sequence) {
 }
 
 int64_t gdn::cpu::stepRowOf(const Problem &p, int64_t sequence, int64_t step) {
-  if (step < 0 || step >= p.stepIndices.sizes[1])
-    return -1;
-  int64_t row = p.stepIndices.integerAt(sequence, step);
-  int64_t first = static_cast<int64_t>(p.firstState);
-  return row >= first && row < p.stepStates.sizes[0] ? row : -1;
+  int64_t first = static_cast<int64_t>(p.firstState), row = -1;
+  int64_t end = p.stepStates.isPresent() ? p.stepStates.sizes[0] : 0;
+  if (p.keepsEvery()) {
+    first = 0;
+    row = p.stepStarts.integerAt(sequence) + step;
+    end = std::min(end, p.stepStarts.integerAt(sequence + 1));
+  } else if (step >= 0 && step < p.stepIndices.sizes[1]) {
+    row = p.stepIndices.integerAt(sequence, step);
+  }
+  return row >= first && row < end ? row : -1;
 }
 
 int64_t gdn::cpu::parentRowOf(const Problem &p, int64_t sequence,

@@ -166,6 +166,9 @@ struct Arrays {
   /// numAccepted[n] - 1, [N], and with parents, [N, steps], tokens with the
   /// states after others. Until settleSteps they may be those of the pool.
   Array stepStates, stepIndices, numAccepted, parents;
+  /// Or, [N + 1] and [N], those after each stepIntervals[n] tokens in rows from
+  /// stepStarts[n] to before stepStarts[n + 1].
+  Array stepStarts, stepIntervals;
   /// Outputs: as v, and as the state. In a backward they are the gradients of
   /// these, and inputs.
   Array o, finalState;
@@ -201,11 +204,8 @@ struct Problem : Options, Arrays {
   int threads = 1;
   /// Tokens of the longest sequence if the caller knows them on the host, or 0.
   int64_t maxSeqlen = 0;
-  /// What a forward on a GPU saves: what each token adds to the state, shaped
-  /// as v, and the states [S, H, V, K] before every HopperSavedTokens tokens of
-  /// a sequence, in the type of v. The state before token t of sequence n,
-  /// which begins at token b, has the number
-  /// floor(b / HopperSavedTokens) + n + (t - b) / HopperSavedTokens.
+  /// What a forward on a GPU saves, as gdn.chunk_gated_delta_rule returns it
+  /// with a `state_interval` of HopperSavedTokens.
   Array writes, states;
   /// Of a backward the gradients to be written, each with the shape of its
   /// input. On a CPU those that nobody wants are absent.
@@ -222,6 +222,13 @@ struct Problem : Options, Arrays {
   /// Gates of a token and value head.
   int64_t gatesOfHead() const { return hasChannelGates() ? keyChannels() : 1; }
   bool hasPool() const { return stateIndices.isPresent(); }
+  /// Whether it keeps the states after every so many tokens.
+  bool keepsEvery() const { return stepIntervals.isPresent(); }
+  /// Tokens between the states that a sequence keeps, none from 0 down.
+  int64_t keptEvery(int64_t sequence) const {
+    return keepsEvery() ? stepIntervals.integerAt(sequence)
+                        : stepIndices.isPresent();
+  }
   int64_t sequences() const {
     return cuSeqlens.isPresent() ? cuSeqlens.sizes[0] - 1 : batches();
   }

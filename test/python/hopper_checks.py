@@ -20,6 +20,7 @@ SCALE = 128**-0.5
 ARGUMENTS = (
     "q", "k", "v", "g", "beta", "A_log", "dt_bias", "initial_state", "cu_seqlens", "out", "final_state",
     "state_indices", "has_initial_state", "step_states", "step_indices", "num_accepted", "parents",
+    "checkpoint_cu_starts", "checkpoint_every_n_tokens",
 )
 driver = Driver()
 

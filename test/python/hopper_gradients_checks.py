@@ -20,6 +20,7 @@ OF_CHANNELS, OF_CHANNELS_WITH_NORMS = 6, 8
 INPUTS = (
     "q", "k", "v", "g", "beta", "A_log", "dt_bias", "initial_state", "cu_seqlens", "d_o", "d_state", "state_indices",
     "has_initial_state", "step_states", "step_indices", "num_accepted", "parents",
+    "checkpoint_cu_starts", "checkpoint_every_n_tokens",
 )
 GRADIENTS = ("dq", "dk", "dv", "dg", "dbeta", "dA_log", "ddt_bias", "dh0")
 

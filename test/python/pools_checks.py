@@ -167,3 +167,51 @@ def test_a_verification_is_one_launch(form):
         before = driver.count("cuLaunchKernelEx")
         run(arguments, options=options)
         assert driver.count("cuLaunchKernelEx") == before + 1
+
+
+def prefill(states="bfloat16", pool=True, data="bfloat16", kept=None, **words):
+    """A prefill of packed sequences by FlashInfer's call, with states inside."""
+    q, v, g = meta(4096, 2, 128, dtype=data), meta(4096, 4, 128, dtype=data), meta(4096, 4, dtype="float32")
+    first = meta(64 if pool else 4, 4, 128, 128, dtype=states)
+    words = {"state_layout": "vk", "gate_domain": "linear", "state_checkpoints": meta(32, 4, 128, 128, dtype=kept or states), **words}
+    if pool:
+        words |= {"final_state": first, "state_indices": meta(4, dtype="int32")}
+    return gdn.explain(
+        q[None], q[None], v[None], g[None], beta=g[None], initial_state=first, output_final_state=True,
+        cu_seqlens=meta(5, dtype="int32"), checkpoint_cu_starts=meta(5, dtype="int64"), device="cuda",
+        **{"checkpoint_every_n_tokens": meta(4, dtype="int32"), **words},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("states,pool,form", [
+    ("float32", True, "poolkept_f32"), ("bfloat16", True, "poolkept_bf16"), ("float32", False, "kept_f32"),
+])  # fmt: skip
+@pytest.mark.parametrize("every", [{}, {"checkpoint_every_n_tokens": 1024}])
+@pytest.mark.parametrize("layout", ["kv", "vk"])
+def test_states_inside_a_prefill(states, pool, form, every, layout):
+    """One kernel that is not cut, for both layouts and any distance."""
+    choice = prefill(states, pool, state_layout=layout, **every)
+    assert choice.kernel.startswith(f"gdn_hopper_bf16_packed_{form}_linear_f32_value_f32_plain_cta_per_")
+    assert not choice.conversions and not choice.copies and choice.split is None
+
+
+@pytest.mark.parametrize("message,words", [
+    ("state_checkpoints: expected float32 on a GPU in this version, got bfloat16", {"states": "float32", "kept": "bfloat16"}),
+    ("segment_length", {"segment_length": 1024}),
+])  # fmt: skip
+def test_states_inside_that_are_not_there(message, words):
+    with pytest.raises(NotImplementedError, match=message):
+        prefill(**words)
+
+
+def test_a_prefill_that_keeps_states_is_one_launch():
+    """With a number for all sequences that has memory for one."""
+    words = {
+        "step_states": Tensor("float32", 32, 4, 128, 128), "checkpoint_cu_starts": Tensor("int64", 5),
+        "checkpoint_every_n_tokens": Tensor("int32", 4, strides=(0,)),
+    }  # fmt: skip
+    arguments = tensors(N=4, T=4096, **words)
+    for _ in range(2):
+        before = driver.count("cuLaunchKernelEx")
+        run(arguments, options=_library.pack_options(gate_domain=_library.GATE_DOMAINS["linear"]))
+        assert driver.count("cuLaunchKernelEx") == before + 1

@@ -102,7 +102,7 @@ def test_torch_tensors():
     np.testing.assert_array_equal(o.numpy(), chunk_gated_delta_rule(*arguments, cu_seqlens=BOUNDARIES))
 
 
-#: Right checkpoint arguments, which are refused all the same.
+#: Right checkpoint arguments.
 CHECKPOINTS = {
     "checkpoint_every_n_tokens": 64, "state_checkpoints": np.zeros((1, 4, 64, 64), np.float32),
     "checkpoint_cu_starts": np.zeros(4, np.int64),
@@ -111,7 +111,6 @@ CHECKPOINTS = {
 
 @pytest.mark.parametrize("error,match,changes", [
     (ValueError, "cu_seqlens: expected a tensor of boundaries", {"cu_seqlens": None}),
-    (NotImplementedError, "state_checkpoints", CHECKPOINTS),
     (ValueError, "must be a multiple of the chunk size", {**CHECKPOINTS, "checkpoint_every_n_tokens": 100}),
     (ValueError, "must be non-negative", {"checkpoint_every_n_tokens": -1}),
     (ValueError, "must both be provided", {"checkpoint_every_n_tokens": 64}),
@@ -130,12 +129,14 @@ def test_wrong_calls(error, match, changes):
         chunk_gated_delta_rule(**{"q": q, "k": k, "v": v, "g": g, "beta": beta, "cu_seqlens": BOUNDARIES, **changes})
 
 
-@pytest.mark.parametrize("name", ["initial_state", "output_state"])
+@pytest.mark.parametrize("name", ["initial_state", "output_state", "state_checkpoints"])
 def test_states_of_8_bits_are_refused(name):
     """By name: FlashInfer has them."""
     torch = pytest.importorskip("torch")
     arguments, initial = packed()
     states = {name: torch.from_numpy(initial).to(torch.float8_e4m3fn)}
+    if name == "state_checkpoints":
+        states |= {"checkpoint_cu_starts": torch.zeros(4, dtype=torch.int64), "checkpoint_every_n_tokens": 64}
     tensors = [torch.from_numpy(a) for a in arguments]
     with pytest.raises(NotImplementedError, match=f"{name}: states of 8 bits .* got float8_e4m3fn"):
         chunk_gated_delta_rule(*tensors, cu_seqlens=torch.from_numpy(BOUNDARIES), output_final_state=True, **states)

@@ -174,7 +174,7 @@ case(TypeError, "use_qk_l2norm: expected an argument that the function has", use
 
 ARRAYS = [
     *SHAPES, "cu_seqlens", "A_log", "dt_bias", "state_indices", "has_initial_state", "step_states", "step_indices", "num_accepted",
-    "parents",
+    "parents", "checkpoint_cu_starts", "checkpoint_every_n_tokens",
 ]  # fmt: skip
 
 
@@ -320,7 +320,7 @@ def test_unknown_options(options):
 
     x = make_inputs()
     with pytest.raises(ValueError, match="options: expected a domain of g of 0 to 3, one of beta of 0 to 2 and no bits above"):
-        _arrays.forward(x.q, x.k, x.v, x.g, x.beta, *(None,) * 12, 1.0, options, False, 0)
+        _arrays.forward(x.q, x.k, x.v, x.g, x.beta, *(None,) * 14, 1.0, options, False, 0)
 
 
 def test_byte_order_and_bits():
