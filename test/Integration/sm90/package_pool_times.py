@@ -81,6 +81,34 @@ def case(torch, function, layer, sequences, count, **options):
     return f"{text}{'' if equal else '  other bits'}", equal
 
 
+def inside(torch, gdn, sequences, tokens, every, dtype, count):
+    """A prefill that writes a state every so many tokens, and one that writes none."""
+    layer = Layer(torch, 1, sequences * tokens)
+    pool, before = (layer.pool.to(dtype).contiguous() for _ in range(2))
+    number = tokens // every
+    rows, ends, starts = (
+        torch.arange(sequences + more, device="cuda", dtype=torch.int32) * step for more, step in ((0, 1), (1, tokens), (1, number))
+    )
+    kept = torch.empty(sequences * number, HV, D, D, device="cuda", dtype=dtype)
+
+    def call(**others):
+        gdn.chunk_gated_delta_rule(
+            **layer.inputs, initial_state=pool, final_state=pool, state_indices=rows, cu_seqlens=ends, out=layer.out,
+            context_parallel=False, **others,
+        )  # fmt: skip
+
+    runs = (call, lambda: call(state_checkpoints=kept, checkpoint_cu_starts=starts, checkpoint_every_n_tokens=every))
+    results = []
+    for run in runs:
+        pool.copy_(before)
+        run()
+        results.append((layer.out.clone(), pool.clone()))
+    equal = all(torch.equal(x, y) for x, y in zip(*results))
+    times = [[seconds(torch, run, count) for run in runs] for _ in range(3)]
+    plain, keeping = (sorted(each)[1] * 1e6 for each in zip(*times))
+    return f"{keeping:.2f} us, without {plain:.2f}: {keeping / plain:.3f}{'' if equal else '  other bits'}", equal
+
+
 def verification(torch, gdn, sequences, tokens, count):
     """Speculated tokens in one call, those tokens in a call each, and FlashInfer's call where that is installed."""
     layer = Layer(torch, sequences, tokens)
@@ -129,6 +157,10 @@ def pool_times(torch, gdn):
         )
     for batch in (1, 8, 32, 64):
         yield f"verification of {batch} sequences, 4 tokens", lambda batch=batch: verification(torch, gdn, batch, 4, 10)
+    for name in ("float32", "bfloat16"):
+        yield f"prefill of 4, 32768 tokens, a state every 1024 in {name}", lambda name=name: inside(
+            torch, gdn, 4, 8192, 1024, getattr(torch, name), 5
+        )
     torch.manual_seed(0)
     for lengths in ((2048, 100, 700, 500), torch.randint(1, 400, (64,)).tolist(), (8192,)):
         ends = torch.tensor([0, *itertools.accumulate(lengths)], device="cuda", dtype=torch.int32)

@@ -109,6 +109,30 @@ class Pools:
                 errors.append(0.0 if torch.equal(got, want) else error_of(got, want))
         return "  ".join(f"{e:.1e}" for e in errors), max(errors) <= (TOLERANCE if is_cut else 0.0)
 
+    def check_inside(self, every=64):
+        """States inside a prefill are those of its first tokens; outputs and pool have the bits of a call that keeps none."""
+        torch, rows = self.torch, (1, 2, 3, 4)
+        want_o, want_pool = self.wanted(self.pool, rows)
+        starts = list(itertools.accumulate((length // every for length in self.lengths), initial=1))
+        kept = torch.full((starts[-1] + 1, *self.pool.shape[1:]), torch.nan, device="cuda", dtype=self.state)
+        before, ends = self.pool.clone(), torch.tensor(starts, device="cuda")
+        o, _ = self.call(
+            self.pool, self.rows(rows), state_checkpoints=kept, checkpoint_cu_starts=ends, checkpoint_every_n_tokens=every
+        )
+        errors = [0.0 if torch.equal(got, want) else 1.0 for got, want in ((o, want_o), (self.pool, want_pool))]
+        for n, (_, span) in enumerate(self.spans):
+            for number in range(starts[n + 1] - starts[n]):
+                tokens = slice(span.start, span.start + (number + 1) * every)
+                piece = {name: x[:, tokens] for name, x in self.inputs.items() if name != "cu_seqlens"}
+                given = before[rows[n]][None].clone()
+                self.function(
+                    **piece, initial_state=given, final_state=given, state_layout=self.layout, gate_domain=self.gate,
+                    context_parallel=False,
+                )  # fmt: skip
+                errors.append(error_of(kept[starts[n] + number], given[0]))
+        stays = bool(kept[[0, -1]].isnan().all())
+        return f"{max(errors):.1e} of {len(errors)}", max(errors) <= TOLERANCE and stays
+
     def check_graph(self):
         """A captured call follows rows that change."""
         torch, rows, out = self.torch, self.rows(ROWS[0]), self.torch.empty_like(self.inputs["v"])
@@ -145,7 +169,11 @@ def pool_runs(torch, gdn):
     for name in ("chunks", "chunks [V, K], gaps, int64", "chunks in bfloat16", "batch rows"):
         case = cases[name]
         runs.append((f"pool, from zeros, {name}", lambda case=case: Pools(torch, gdn, *case).check_flags()))
+    inside = (200, 0, 64, 1000)
     runs += [
+        ("pool, states inside", lambda: Pools(torch, gdn, chunk, inside).check_inside()),
+        ("pool, states inside, linear gates [V, K] in bfloat16",
+         lambda: Pools(torch, gdn, chunk, inside, "bfloat16", "vk", "linear", 256).check_inside(128)),
         ("pool, from zeros, segments", lambda: Pools(torch, gdn, *long, segment_length=512).check_flags()),
         ("pool, segments", lambda: Pools(torch, gdn, *long, segment_length=512).check()),
         ("pool, segments [V, K]", lambda: Pools(torch, gdn, *long, "float32", "vk", segment_length=1024).check()),
