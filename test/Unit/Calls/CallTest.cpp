@@ -121,6 +121,35 @@ TEST_F(Pools, StatesAfterTokensAreKept) {
             std::string_view::npos);
 }
 
+/// So does one that keeps the states in between, in either layout. They have
+/// the type of the function's.
+TEST_F(Pools, StatesInBetweenAreKept) {
+  TestEntry kept;
+  kept.add("kept", "cta_per_head", GDN_DTYPE_F32, /*isPacked=*/false, {}, "kv",
+           /*isLate=*/false, TestStates::Kept);
+  entries[1] = &kept.desc;
+  EXPECT_EQ(choose(call), "pool");
+  call.add("step_states", GDN_DTYPE_F32, {5, 8, 128, 128});
+  call.add("step_starts", GDN_DTYPE_I64, {3});
+  call.add("step_intervals", GDN_DTYPE_I32, {2}, {0});
+  call.call.state_layout = "vk";
+  ASSERT_EQ(choose(call), "kept");
+  Call read(call.get());
+  Arguments arguments(read, plan);
+  const GdnTensor *starts = arguments.get(arguments.find("step_starts"));
+  EXPECT_EQ(starts->dtype, GDN_DTYPE_I32);
+  EXPECT_EQ(starts->strides[0], 2);
+  const GdnTensor *states = arguments.get(arguments.find("step_states"));
+  EXPECT_EQ(states->strides[2], 1);
+  EXPECT_EQ(states->strides[3], 128);
+  call.tensors["step_states"].dtype = GDN_DTYPE_BF16;
+  GdnCall other = call.get();
+  EXPECT_EQ(gdnCallPlan(&this->table, &other, &plan), GDN_ERROR_NOT_SERVED);
+  EXPECT_NE(std::string_view(gdnGetLastErrorMessage())
+                .find("step_states: expected float32"),
+            std::string_view::npos);
+}
+
 /// Functions of tokens want rows of states side by side.
 TEST_F(Pools, FewTokensOfAStridedPoolRunByChunks) {
   TestEntry tokens;

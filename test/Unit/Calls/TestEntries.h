@@ -23,8 +23,8 @@
 #include <vector>
 
 /// How the states of a function are given: as two arrays, or as a pool, whose
-/// rows sequences name, and beside that states after tokens.
-enum class TestStates { Apart, Pool, Steps };
+/// rows sequences name, and beside that states after tokens, or in between.
+enum class TestStates { Apart, Pool, Steps, Kept };
 
 /// A function with the arrays of a forward of K = V = 128, and scalars.
 struct TestFunction {
@@ -45,7 +45,7 @@ struct TestFunction {
                TestStates states = TestStates::Apart) {
     constexpr int64_t any = GDN_SYMBOL(0);
     bool hasSteps = states == TestStates::Steps,
-         hasPool = states == TestStates::Pool || hasSteps;
+         hasPool = states != TestStates::Apart;
     uint32_t flags =
         GDN_ARG_FLAG_STRIDED | (hasPool ? 0u : GDN_ARG_FLAG_OPTIONAL);
     for (const char *array : {"q", "k", "v"})
@@ -64,6 +64,11 @@ struct TestFunction {
       add("step_states", state, {any, any, 128, 128});
       add("step_indices", GDN_DTYPE_I32, {any, any});
       add("num_accepted", GDN_DTYPE_I32, {any}, GDN_ARG_FLAG_OPTIONAL);
+    }
+    if (states == TestStates::Kept) {
+      add("step_states", state, {any, any, 128, 128}, flags);
+      add("step_starts", GDN_DTYPE_I32, {any});
+      add("step_intervals", GDN_DTYPE_I32, {any});
     }
     for (const char *scalar : scalars)
       args.push_back({scalar, GDN_ARG_I64, 0, 0, 0, nullptr, 0});
@@ -139,7 +144,8 @@ struct TestCall {
     for (const char *name :
          {"q", "k", "v", "beta", "gate", "initial_state", "cu_seqlens",
           "state_indices", "has_initial_state", "step_states", "step_indices",
-          "num_accepted", "parents", "o", "final_state"}) {
+          "num_accepted", "parents", "step_starts", "step_intervals", "o",
+          "final_state"}) {
       auto found = tensors.find(name);
       arrays.push_back(
           {name, found == tensors.end() ? nullptr : &found->second});
