@@ -31,10 +31,15 @@ GdnRuntimeStatus gdnDeviceGetInfo(int32_t device, GdnDeviceInfo *info) {
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected a GdnDeviceInfo with its struct_size, got %s",
                 info ? "struct_size 0" : "null");
-  const Driver *driver;
-  if (GdnRuntimeStatus status = openDevice(device, driver))
-    return status;
-  GdnDeviceInfo known = driver->devices[device].info;
+  GdnDeviceInfo known;
+  if (device == GDN_DEVICE_CPU) {
+    known = cpuInfo;
+  } else {
+    const Driver *driver;
+    if (GdnRuntimeStatus status = openDevice(device, driver))
+      return status;
+    known = driver->devices[device].info;
+  }
   known.struct_size =
       std::min(info->struct_size, static_cast<uint32_t>(sizeof(known)));
   memcpy(info, &known, known.struct_size);

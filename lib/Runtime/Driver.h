@@ -140,6 +140,9 @@ struct DeviceEntry {
   GdnDeviceInfo info;
 };
 
+/// What gdnDeviceGetInfo says of the CPU, which needs no driver.
+extern const GdnDeviceInfo cpuInfo;
+
 /// The opened driver: its functions and its devices. Constant once open.
 struct Driver {
   static constexpr int maxDevices = 64;

@@ -86,6 +86,8 @@ const char *gdnStatusGetString(GdnRuntimeStatus status) {
     return "CUDA driver call failed";
   case GDN_ERROR_NOT_SERVED:
     return "no compiled function serves the call";
+  case GDN_ERROR_INVALID_TYPE:
+    return "an array of the call is missing or of another type";
   }
   return "unknown status";
 }

@@ -32,6 +32,10 @@ enum {
   GDN_DTYPE_U8 = 6
 };
 
+/// Another type, as DLPack names it: no function takes it, and messages have
+/// its name.
+#define GDN_DTYPE_FOREIGN(code, bits) (-((code) << 8 | (bits)))
+
 /// A view of an array in device memory. It is read during the call only.
 typedef struct GdnTensor {
   void *data;
@@ -63,14 +67,22 @@ typedef struct GdnArg {
 // Devices
 //===----------------------------------------------------------------------===//
 
+/// The device that stands for the CPU of this machine. gdnDeviceGetInfo knows
+/// it, and libgdn-calls runs calls on it; no CUDA driver is asked.
+#define GDN_DEVICE_CPU (-1)
+
 /// What a launch configuration may depend on.
 typedef struct GdnDeviceInfo {
   /// sizeof(GdnDeviceInfo), set by the caller: no more than this is written.
   uint32_t struct_size;
   /// The driver's ordinal, as cudaSetDevice takes it.
   int32_t device;
-  /// 10 * major + minor: 90 for Hopper.
+  /// 10 * major + minor: 90 for Hopper. Of the CPU the negative number of the
+  /// fastest of its levels that is worth using, which `name` names: -1 of
+  /// x86-64-v3, -2 of x86-64-v4, -3 of x86-64-v4+avx512bf16, 0 ("none") of an
+  /// older one. GDN_CPU_ISA may name one of its levels instead.
   int32_t compute_capability;
+  /// Of the CPU its processors.
   int32_t multiprocessors;
   /// Shared memory that one block may use.
   int32_t shared_bytes;
@@ -114,6 +126,27 @@ GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnEventRecord(int32_t device, void *event,
 GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnEventGetSeconds(int32_t device,
                                                        void *start, void *end,
                                                        double *seconds);
+
+//===----------------------------------------------------------------------===//
+// Work on the CPU
+//===----------------------------------------------------------------------===//
+
+/// Items of work, numbers from 0 on, that threads share.
+typedef struct GdnItems GdnItems;
+
+/// The next item, which no other thread gets; -1 if none is left.
+GDN_RUNTIME_EXPORT int64_t gdnItemsNext(GdnItems *items);
+
+/// What a thread does: it takes items until none is left. If it fails, all
+/// threads find none left.
+typedef GdnRuntimeStatus (*GdnWorker)(void *user, GdnItems *items);
+
+/// Runs `worker` on up to `threads` threads, this one among them, and returns
+/// what one of those that failed returned. Threads live as long as the call:
+/// nothing is left behind that a fork, or another library's threads, could trip
+/// over. If no further thread can be had, those that exist do the work.
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnItemsRun(int64_t count, int32_t threads,
+                                                GdnWorker worker, void *user);
 
 #ifdef __cplusplus
 } // extern "C"

@@ -52,7 +52,9 @@ typedef enum GdnRuntimeStatus
   /// A call of the CUDA driver failed; the message has its error.
   GDN_ERROR_DRIVER = 10,
   /// No compiled function serves the call (gdn-c/Calls.h).
-  GDN_ERROR_NOT_SERVED = 11
+  GDN_ERROR_NOT_SERVED = 11,
+  /// An array of a call has a type that none of its kind has, or is missing.
+  GDN_ERROR_INVALID_TYPE = 12
 } GdnRuntimeStatus;
 
 /// A short text for a status, never null.

@@ -156,8 +156,13 @@ static CUresult cuStreamGetCtx(CUstream stream, CUcontext *context) {
       static_cast<int>(reinterpret_cast<uintptr_t>(stream) / 0x1000 - 1));
   return note(cuStreamGetCtxIndex);
 }
-static CUresult cuMemAlloc(CUdeviceptr *pointer, size_t) {
-  *pointer = reinterpret_cast<CUdeviceptr>(fakeAddress(deviceOf(current()), 0));
+/// Where the next array lies: behind those before it.
+static std::atomic<uint64_t> allocated;
+static CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes) {
+  constexpr size_t kPage = 1 << 21;
+  uint64_t offset = allocated.fetch_add((bytes + kPage - 1) / kPage * kPage);
+  *pointer = reinterpret_cast<CUdeviceptr>(
+      fakeAddress(deviceOf(current()), offset % (deviceMemory / 2)));
   return note(cuMemAllocIndex);
 }
 static CUresult cuMemFree(CUdeviceptr) { return note(cuMemFreeIndex); }
@@ -311,6 +316,7 @@ FAKE_EXPORT CUresult cuGetProcAddress_v2(const char *name, void **function, int,
 FAKE_EXPORT void fakeReset() {
   std::fill(std::begin(counts), std::end(counts), 0);
   std::fill(std::begin(failures), std::end(failures), 0);
+  allocated = 0;
   lastLaunch = {};
   lastMap = {};
   numLaunched = 0;
