@@ -37,8 +37,10 @@ enum { Hq = 4, H = 8, D = 128 };
 /// What this program has compiled.
 static const GdnEntryDesc *const entries[] = {&long_layer_entry};
 static void *room = NULL;
-static const GdnCallTable table = {
-    sizeof(GdnCallTable), 1, 0, entries, NULL, &room};
+static const GdnCallTable table = {.struct_size = sizeof(GdnCallTable),
+                                   .num_entries = 1,
+                                   .entries = entries,
+                                   .index = &room};
 
 /// Allocates an array and sets all of it to `value`.
 static GdnTensor make(int32_t dtype, int32_t rank, const int64_t *shape,

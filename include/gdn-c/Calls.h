@@ -83,6 +83,33 @@ typedef struct GdnConversionDesc {
   const GdnFunctionDesc *function;
 } GdnConversionDesc;
 
+/// Functions for a CPU that compute one item of a call each: a sequence and a
+/// value head. `gdn-compile --parallel=false` makes them of a layer with
+/// B = N = Hq = H = 1 and dynamic tokens. Their arguments are memrefs, in the
+/// compiler's C interface (_mlir_ciface_*): q, k, v, beta, gate and
+/// initial_state; of a forward then o and final_state, of a backward d_o,
+/// d_final_state and the gradients of the first six. Gates are logarithms in
+/// float32, one a token or one a token and key channel; beta is a value, states
+/// and all that a backward takes are float32.
+typedef struct GdnItemDesc {
+  /// The name that people see.
+  const char *name;
+  /// The layer op.
+  const char *op;
+  /// GDN_DTYPE_* of q, k, v and o, and K = V.
+  int32_t dtype;
+  int32_t channels;
+  int32_t has_channel_gates;
+  /// The level of CPUs that they are compiled for, as GdnDeviceInfo numbers and
+  /// names levels.
+  int32_t level;
+  const char *isa;
+  /// Forwards with states [K, V] and [V, K], each without and with normalised q
+  /// and k. Or backwards with states [K, V], of gates as logarithms, and of
+  /// gates as factors, whose gradient divides by none.
+  void (*functions[4])(void);
+} GdnItemDesc;
+
 /// What a program has compiled. It stays as it is while it is in use, but for
 /// what `index` points to.
 typedef struct GdnCallTable {
@@ -94,6 +121,9 @@ typedef struct GdnCallTable {
   const GdnConversionDesc *conversions;
   /// Room for the library: a pointer, null at first.
   void **index;
+  /// For calls on a CPU.
+  const GdnItemDesc *items;
+  int32_t num_items;
 } GdnCallTable;
 
 //===----------------------------------------------------------------------===//
@@ -122,13 +152,16 @@ enum {
 /// A call. Its facts are those of the layer op: "op", "gate_domain",
 /// "beta_domain", "qk_l2norm", "state_interval", and with bounded gates
 /// "lower_bound", as tables print it ("-5"). A gate of four dimensions is one
-/// for each key channel; its "dt_bias" may be [H K] or [H, K]. Everything that
-/// it points to stays where it is while the call is planned or launched; names
-/// and values of facts, names of arrays and the state_layout stay as they are
-/// while the library is in use.
+/// for each key channel; its "dt_bias" may be [H K] or [H, K]. On a CPU
+/// {"arithmetic", "float32"} asks for float32 whatever the arrays are.
+/// Everything that it points to stays where it is while the call is planned or
+/// launched; names and values of facts, names of arrays and the state_layout
+/// stay as they are while the library is in use.
 typedef struct GdnCall {
   /// sizeof(GdnCall).
   uint32_t struct_size;
+  /// A GPU, or GDN_DEVICE_CPU, whose calls run to their end on threads of their
+  /// own: a stream and a workspace are of no account.
   int32_t device;
   int32_t num_facts;
   int32_t num_arrays;
@@ -155,6 +188,8 @@ typedef struct GdnCall {
   /// Of a call with state_indices, the first row of the pool that sequences may
   /// name: one that names a lower one has no state.
   int64_t first_state;
+  /// On a CPU the most threads; 0 for one a processor.
+  int32_t threads;
 } GdnCall;
 
 /// Most arguments of a function that a plan has, and of these that may be
@@ -180,6 +215,10 @@ typedef struct GdnCallPlan {
   /// Of a call that saves states or reads them, how many its function takes of
   /// those that it has memory for.
   int64_t saved_states;
+  /// On a CPU what computes an item, and threads that are worth starting; entry
+  /// and variant are null then. Segments choose anew.
+  const GdnItemDesc *items;
+  int32_t threads;
   /// The predicted time.
   double seconds;
   /// Of each argument of the function, the number of the call's array, or how
@@ -194,12 +233,13 @@ typedef struct GdnCallPlan {
 
 /// Finds the functions that serve a call and chooses one. Pure host work, which
 /// reads no address but for how far it is aligned, and whether final_state is
-/// initial_state. `plan->struct_size` is set.
+/// initial_state; and the boundaries of a call on a CPU. `plan->struct_size` is
+/// set.
 /// Where no function takes the call as it is, but one takes a call that the
 /// table's conversions bring it to, that is planned.
 /// GDN_ERROR_NOT_SERVED, with what there is instead, if none does either;
 /// GDN_ERROR_NO_DEVICE or GDN_ERROR_UNSUPPORTED_DEVICE, before anything else,
-/// of a device that is no Hopper GPU.
+/// of a device that is neither a Hopper GPU nor a CPU of x86-64-v3 or above.
 GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnCallPlan(const GdnCallTable *table,
                                                 const GdnCall *call,
                                                 GdnCallPlan *plan);
@@ -243,6 +283,13 @@ GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnCallRun(const GdnCallPlan *plan,
                                                GdnAllocate allocate, void *user,
                                                void *stream);
 
+/// Recalls or plans a call and runs it: all that a program has to say of a call
+/// again and again.
+GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnCallExecute(const GdnCallTable *table,
+                                                   const GdnCall *call,
+                                                   GdnAllocate allocate,
+                                                   void *user, void *stream);
+
 /// Writes what gdnCallPlan finds and predicts as JSON into `text`, which has
 /// room for `size` bytes, and ends it with 0; says in `needed` how many there
 /// are. `text` may be null, and so may addresses of arrays that nobody has
@@ -251,6 +298,14 @@ GDN_RUNTIME_EXPORT GdnRuntimeStatus gdnCallDescribe(const GdnCallTable *table,
                                                     const GdnCall *call,
                                                     char *text, size_t size,
                                                     size_t *needed);
+
+/// Compares values that lie on the host with the rules of a call of so many
+/// tokens: boundaries, and rows of a pool of `count` states, of which sequences
+/// may name those from `first_state` on. Either may be null. Calls on a CPU are
+/// compared themselves.
+GDN_RUNTIME_EXPORT GdnRuntimeStatus
+gdnCallCheckValues(const GdnTensor *cu_seqlens, const GdnTensor *state_indices,
+                   int64_t tokens, int64_t first_state, int64_t count);
 
 /// Whether forward and backward of a call are predicted to take less time if
 /// the forward saves states (its fact "state_interval") than if it saves its

@@ -42,6 +42,13 @@ View::View(const GdnTensor &array)
   tensor.strides = strides.data();
 }
 
+int64_t View::integerAt(int64_t i, int64_t j) const {
+  const char *entry = at(i * strides[0] + (j ? j * strides[1] : 0));
+  return tensor.dtype == GDN_DTYPE_I32
+             ? *reinterpret_cast<const int32_t *>(entry)
+             : *reinterpret_cast<const int64_t *>(entry);
+}
+
 //===----------------------------------------------------------------------===//
 // Scalars and places
 //===----------------------------------------------------------------------===//
@@ -83,21 +90,24 @@ static bool findPlace(const Call &call, const GdnArgDesc &arg, int8_t &place) {
   return arg.flags & GDN_ARG_FLAG_OPTIONAL;
 }
 
-GdnRuntimeStatus gdn::calls::placeArguments(const Call &call,
-                                            GdnCallPlan &plan) {
+const char *gdn::calls::findPlaces(const Call &call, GdnCallPlan &plan) {
   const GdnFunctionDesc &function = *plan.variant->function;
   if (function.num_args > GDN_CALL_MAX_ARGUMENTS)
-    return fail(GDN_ERROR_INVALID_ARGUMENT,
-                std::string("expected a function of at most ") +
-                    std::to_string(GDN_CALL_MAX_ARGUMENTS) +
-                    " arguments, got " + function.name);
+    refuse(GDN_ERROR_INVALID_ARGUMENT,
+           "expected a function of at most " +
+               std::to_string(GDN_CALL_MAX_ARGUMENTS) + " arguments, got " +
+               function.name);
   for (int32_t i = 0; i < function.num_args; ++i)
     if (!findPlace(call, function.args[i], plan.arguments[i]))
-      return fail(GDN_ERROR_INVALID_ARGUMENT,
-                  std::string("expected an array called ") +
-                      function.args[i].name + ", which " + function.name +
-                      " takes, got none");
-  return GDN_SUCCESS;
+      return function.args[i].name;
+  return nullptr;
+}
+
+void gdn::calls::placeArguments(const Call &call, GdnCallPlan &plan) {
+  if (const char *missing = findPlaces(call, plan))
+    refuse(GDN_ERROR_INVALID_ARGUMENT,
+           std::string("expected an array called ") + missing + ", which " +
+               plan.variant->function->name + " takes, got none");
 }
 
 //===----------------------------------------------------------------------===//

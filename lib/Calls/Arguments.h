@@ -29,6 +29,13 @@ struct View {
   explicit View(const GdnTensor &array);
   View(const View &other) { *this = other; }
   View &operator=(const View &other);
+
+  bool isPresent() const { return tensor.dtype != 0; }
+  char *at(int64_t index) const {
+    return static_cast<char *>(tensor.data) + index * sizeOf(tensor.dtype);
+  }
+  /// Entry i of a list of integers, or that of a table in column j.
+  int64_t integerAt(int64_t i, int64_t j = 0) const;
 };
 
 /// The arguments of a plan's function, made of a call's arrays.

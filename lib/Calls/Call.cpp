@@ -12,15 +12,45 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
+#include <new>
 
 using namespace gdn::calls;
 
-GdnRuntimeStatus gdn::calls::fail(GdnRuntimeStatus status,
-                                  const std::string &message) {
-  return gdnSetLastErrorMessage(status, message.c_str());
+namespace {
+/// A refusal, which is thrown; the message has been set.
+struct Refused {
+  GdnRuntimeStatus status;
+};
+} // namespace
+
+void gdn::calls::require(GdnRuntimeStatus status) {
+  if (status != GDN_SUCCESS)
+    throw Refused{status};
 }
 
-const char *gdn::calls::typeName(int32_t dtype) {
+GdnRuntimeStatus gdn::calls::runGuarded(void (*body)(void *), void *data) {
+  try {
+    body(data);
+    return GDN_SUCCESS;
+  } catch (const Refused &refused) {
+    return refused.status;
+  } catch (const std::bad_alloc &) {
+    return gdnSetLastErrorMessage(
+        GDN_ERROR_OUT_OF_MEMORY,
+        "expected memory for a call's workspace, got none");
+  }
+}
+
+void gdn::calls::refuse(GdnRuntimeStatus status, const std::string &message) {
+  throw Refused{gdnSetLastErrorMessage(status, message.c_str())};
+}
+
+void Call::refuse(std::string_view name, const std::string &rule,
+                  const std::string &got, GdnRuntimeStatus status) const {
+  calls::refuse(status, say(name) + ": expected " + rule + ", got " + got);
+}
+
+std::string gdn::calls::typeName(int32_t dtype) {
   switch (dtype) {
   case GDN_DTYPE_BF16:
     return "bfloat16";
@@ -32,42 +62,40 @@ const char *gdn::calls::typeName(int32_t dtype) {
     return "int32";
   case GDN_DTYPE_I64:
     return "int64";
+  case GDN_DTYPE_U8:
+    return "bool";
   case 0:
     return "None";
   default:
-    return "another type";
+    break;
   }
-}
-
-int64_t gdn::calls::sizeOf(int32_t dtype) {
-  switch (dtype) {
-  case GDN_DTYPE_BF16:
-  case GDN_DTYPE_F16:
-    return 2;
-  case GDN_DTYPE_F32:
-  case GDN_DTYPE_I32:
-    return 4;
-  case GDN_DTYPE_I64:
-    return 8;
-  default:
-    return 0;
-  }
+  // DLPack's kinds of types.
+  constexpr const char *kinds[] = {"int",    "uint",    "float", "opaque",
+                                   "bfloat", "complex", "bool"};
+  size_t code = -dtype >> 8;
+  if (dtype > 0 || code >= std::size(kinds))
+    return "a type without a name here";
+  std::string kind = kinds[code];
+  if (kind == "opaque")
+    return "an opaque type";
+  return kind == "bool" ? kind : kind + std::to_string(-dtype & 0xff);
 }
 
 std::string_view gdn::calls::findFact(const GdnFact *facts, int32_t count,
                                       std::string_view name,
                                       std::string_view none) {
   const GdnFact *end = facts + count;
-  const GdnFact *found = std::find_if(
-      facts, end, [&](const GdnFact &fact) { return fact.name == name; });
+  const GdnFact *found = std::find_if(facts, end, [&](const GdnFact &fact) {
+    return isCalled(fact.name, name);
+  });
   return found == end ? none : found->value;
 }
 
-const GdnTensor *Call::find(std::string_view name) const {
+int32_t Call::indexOf(std::string_view name) const {
   for (int32_t i = 0; i < given.num_arrays; ++i)
-    if (given.arrays[i].name == name)
-      return given.arrays[i].tensor;
-  return nullptr;
+    if (isCalled(given.arrays[i].name, name))
+      return i;
+  return -1;
 }
 
 int32_t Call::typeOf(std::string_view name) const {
@@ -79,7 +107,7 @@ std::string Call::say(std::string_view name) const {
   return std::string(findFact(given.words, given.num_words, name, name));
 }
 
-bool Call::isByToken() const { return fact("op") == kTokenOp; }
+bool Call::isByToken() const { return op == kTokenOp; }
 
 bool Call::hasUsualScale() const {
   constexpr double kTolerance = 1e-6;
@@ -94,30 +122,22 @@ int64_t Call::savedTokens() const {
   return tokens;
 }
 
-GdnRuntimeStatus Call::read() {
-  constexpr int32_t kRank = 4;
+void Call::read() {
   if (given.struct_size != sizeof(GdnCall))
-    return fail(GDN_ERROR_VERSION,
-                "expected a call of " + std::to_string(sizeof(GdnCall)) +
-                    " bytes, got " + std::to_string(given.struct_size));
-  for (const char *name : {"q", "k", "v"}) {
+    calls::refuse(GDN_ERROR_VERSION,
+                  "expected a call of " + std::to_string(sizeof(GdnCall)) +
+                      " bytes, got " + std::to_string(given.struct_size));
+  auto extentOf = [&](const char *name, int32_t dim) {
     const GdnTensor *tensor = find(name);
-    if (!tensor || tensor->rank != kRank)
-      return fail(GDN_ERROR_INVALID_ARGUMENT,
-                  "expected " + say(name) + " of 4 dimensions, got " +
-                      (tensor ? std::to_string(tensor->rank) : "none"));
-  }
-  const int64_t *q = find("q")->shape, *v = find("v")->shape;
-  batches = q[0];
-  tokens = q[1];
-  keyHeads = q[2];
-  keyChannels = q[3];
-  heads = v[2];
-  valueChannels = v[3];
-  sequences = batches;
-  if (const GdnTensor *boundaries = find("cu_seqlens"))
-    sequences = boundaries->shape[0] - 1;
-  return GDN_SUCCESS;
+    return tensor && dim < tensor->rank ? tensor->shape[dim] : 0;
+  };
+  batches = extentOf("q", 0);
+  tokens = extentOf("q", 1);
+  keyHeads = extentOf("q", 2);
+  keyChannels = extentOf("q", 3);
+  heads = extentOf("v", 2);
+  valueChannels = extentOf("v", 3);
+  sequences = isPacked() ? extentOf("cu_seqlens", 0) - 1 : batches;
 }
 
 gdn::cost::SplitRequest Call::splitRequest() const {

@@ -17,13 +17,45 @@
 
 namespace gdn::calls {
 
-/// Makes the message the thread's last one and returns the status.
-GdnRuntimeStatus fail(GdnRuntimeStatus status, const std::string &message);
+/// Makes the message the thread's last one, and throws.
+[[noreturn]] void refuse(GdnRuntimeStatus status, const std::string &message);
+/// Throws what another library has refused.
+void require(GdnRuntimeStatus status);
+
+/// Runs what may be refused, or need memory of the host.
+GdnRuntimeStatus runGuarded(void (*body)(void *), void *data);
+template <typename Body> GdnRuntimeStatus guarded(Body body) {
+  return runGuarded([](void *data) { (*static_cast<Body *>(data))(); }, &body);
+}
 
 /// "float32", "bfloat16"; "None" of 0.
-const char *typeName(int32_t dtype);
+std::string typeName(int32_t dtype);
 /// Bytes of an element.
-int64_t sizeOf(int32_t dtype);
+constexpr int64_t sizeOf(int32_t dtype) {
+  switch (dtype) {
+  case GDN_DTYPE_U8:
+    return 1;
+  case GDN_DTYPE_BF16:
+  case GDN_DTYPE_F16:
+    return 2;
+  case GDN_DTYPE_F32:
+  case GDN_DTYPE_I32:
+    return 4;
+  case GDN_DTYPE_I64:
+    return 8;
+  default:
+    return 0;
+  }
+}
+
+/// Whether a C string is `name`. Each call compares some hundred, of which most
+/// differ in the first letter.
+inline bool isCalled(const char *text, std::string_view name) {
+  for (char letter : name)
+    if (*text++ != letter)
+      return false;
+  return !*text;
+}
 
 /// The fact of that name, or `none`.
 std::string_view findFact(const GdnFact *facts, int32_t count,
@@ -43,15 +75,20 @@ inline constexpr std::string_view kChunkOp = "gdn.chunk_gated_delta_rule",
 /// docs/Spec.md.
 class Call {
 public:
-  explicit Call(const GdnCall &given) : given(given) {}
+  explicit Call(const GdnCall &given) : given(given), op(fact("op")) {}
 
-  /// Checks that q, k and v are there and have their ranks, and reads the
-  /// sizes.
-  GdnRuntimeStatus read();
+  /// Reads the sizes; those of arrays that are not there, or of another rank,
+  /// are 0.
+  void read();
 
   const GdnCall &get() const { return given; }
-  /// The array of that name; null for none.
-  const GdnTensor *find(std::string_view name) const;
+  /// The number of the array of that name, -1 if the call does not list it, and
+  /// the array; null for none.
+  int32_t indexOf(std::string_view name) const;
+  const GdnTensor *find(std::string_view name) const {
+    int32_t index = indexOf(name);
+    return index < 0 ? nullptr : given.arrays[index].tensor;
+  }
   /// Its element type; 0 for none.
   int32_t typeOf(std::string_view name) const;
   std::string_view fact(std::string_view name) const {
@@ -63,7 +100,12 @@ public:
   }
   /// What messages call something.
   std::string say(std::string_view name) const;
+  /// Throws "<name>: expected <rule>, got <got>".
+  [[noreturn]] void
+  refuse(std::string_view name, const std::string &rule, const std::string &got,
+         GdnRuntimeStatus status = GDN_ERROR_INVALID_ARGUMENT) const;
 
+  bool isOnCPU() const { return given.device == GDN_DEVICE_CPU; }
   bool isPacked() const { return find("cu_seqlens"); }
   /// Whether sequences are to be computed token by token, whatever is faster.
   bool isByToken() const;
@@ -72,7 +114,7 @@ public:
     const GdnTensor *gate = find("gate");
     return gate && gate->rank == kMaxRank;
   }
-  bool isBackward() const { return fact("op").ends_with("_bwd"); }
+  bool isBackward() const { return op.ends_with("_bwd"); }
   /// Whether its scale is K^(-1/2), the one that functions have.
   bool hasUsualScale() const;
   /// Tokens between the states that are saved; 0 if none are.
@@ -87,6 +129,7 @@ public:
 
 private:
   const GdnCall &given;
+  std::string_view op;
 };
 
 } // namespace gdn::calls

@@ -7,67 +7,64 @@
 //===----------------------------------------------------------------------===//
 
 #include "Conversions.h"
+#include "Items.h"
 
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <new>
 #include <utility>
 
 using namespace gdn::calls;
 
-/// Runs what may need memory of the host.
-template <typename Body> static GdnRuntimeStatus guarded(Body body) {
-  try {
-    return body();
-  } catch (const std::bad_alloc &) {
-    return gdnSetLastErrorMessage(GDN_ERROR_OUT_OF_MEMORY,
-                                  "expected memory of the host, got none");
-  }
+static void checkPointers(const void *first, const void *second,
+                          const void *third) {
+  if (!first || !second || !third)
+    refuse(GDN_ERROR_INVALID_ARGUMENT, "expected no null pointer, got one");
 }
 
-static GdnRuntimeStatus checkPointers(const void *first, const void *second,
-                                      const void *third) {
-  if (first && second && third)
-    return GDN_SUCCESS;
-  return gdnSetLastErrorMessage(GDN_ERROR_INVALID_ARGUMENT,
-                                "expected no null pointer, got one");
-}
-
-static GdnRuntimeStatus choose(const GdnCallTable &table, const Call &call,
-                               Choice &chosen) {
+/// Reads a call that is to be planned.
+static Call readCall(const GdnCallTable &table, const GdnCall &given) {
+  Call call(given);
+  call.read();
   if (table.struct_size != sizeof(GdnCallTable))
-    return fail(GDN_ERROR_VERSION,
-                "expected a table of " + std::to_string(sizeof(GdnCallTable)) +
-                    " bytes, got " + std::to_string(table.struct_size));
-  if (GdnRuntimeStatus status = readChip(call.get().device, chosen.chip))
-    return status;
+    refuse(GDN_ERROR_VERSION,
+           "expected a table of " + std::to_string(sizeof(GdnCallTable)) +
+               " bytes, got " + std::to_string(table.struct_size));
+  return call;
+}
+
+/// Checks a call on a GPU and chooses for it.
+static Choice choose(const GdnCallTable &table, const Call &call) {
+  check(table, call, CallArrays(call));
+  Choice chosen;
+  chosen.chip = readChip(call.get().device);
   if (!table.num_entries)
-    return fail(GDN_ERROR_UNSUPPORTED_DEVICE,
-                "expected " + call.say("a table of functions") + ", got " +
-                    call.say("an empty one"));
+    refuse(GDN_ERROR_UNSUPPORTED_DEVICE,
+           "expected " + call.say("a table of functions") + ", got " +
+               call.say("an empty one"));
   if (call.isBackward())
-    return chooseBackward(table, call, chosen);
-  return call.savedTokens() ? chooseSavingForward(table, call, chosen)
-                            : chooseForward(table, call, chosen);
+    chooseBackward(table, call, chosen);
+  else if (call.savedTokens())
+    chooseSavingForward(table, call, chosen);
+  else
+    chooseForward(table, call, chosen);
+  placeConversions(call, chosen.plan);
+  return chosen;
 }
 
 GdnRuntimeStatus gdnCallPlan(const GdnCallTable *table, const GdnCall *given,
                              GdnCallPlan *plan) {
-  if (GdnRuntimeStatus status = checkPointers(table, given, plan))
-    return status;
-  return guarded([&]() -> GdnRuntimeStatus {
-    Call call(*given);
-    if (GdnRuntimeStatus status = call.read())
-      return status;
-    Choice chosen;
-    if (GdnRuntimeStatus status = choose(*table, call, chosen))
-      return status;
-    placeConversions(call, chosen.plan);
-    *plan = chosen.plan;
+  return guarded([&] {
+    checkPointers(table, given, plan);
+    const Call call = readCall(*table, *given);
+    if (call.isOnCPU()) {
+      const ItemCall items(call);
+      check(*table, call, items);
+      return planItems(*table, call, items, *plan);
+    }
+    *plan = choose(*table, call).plan;
     rememberPlan(*table, *given, *plan);
-    return GDN_SUCCESS;
   });
 }
 
@@ -76,7 +73,7 @@ GdnRuntimeStatus gdnCallPlan(const GdnCallTable *table, const GdnCall *given,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A call with what its plan makes of its arrays.
+/// A call on a GPU with what its plan makes of its arrays.
 struct PlannedCall {
   const GdnCallPlan &plan;
   Call call;
@@ -90,84 +87,98 @@ struct PlannedCall {
     conversions.plan(arguments, call, plan);
   }
 
-  GdnRuntimeStatus check() const {
-    return gdnFunctionCheck(function, arguments.data(), arguments.size());
+  void check() const {
+    require(gdnFunctionCheck(function, arguments.data(), arguments.size()));
   }
-  GdnRuntimeStatus countWorkspace(uint64_t &bytes) const;
-  GdnRuntimeStatus prepare() const;
+  void checkPlaces() const {
+    checkMemory(call);
+    checkAddresses(call);
+  }
+  uint64_t countWorkspace() const;
+  void prepare() const;
   GdnRuntimeStatus launch(void *workspace, size_t workspaceBytes, void *stream);
 };
 } // namespace
 
-GdnRuntimeStatus PlannedCall::countWorkspace(uint64_t &bytes) const {
-  bytes = 0;
+uint64_t PlannedCall::countWorkspace() const {
+  uint64_t bytes = 0;
   // What has no arrays of its own is checked when it is launched.
   if (function->num_temporaries)
-    if (GdnRuntimeStatus status = gdnFunctionGetWorkspaceBytes(
-            function, arguments.data(), arguments.size(), &bytes))
-      return status;
-  bytes += conversions.getBytes();
-  return GDN_SUCCESS;
+    require(gdnFunctionGetWorkspaceBytes(function, arguments.data(),
+                                         arguments.size(), &bytes));
+  return bytes + conversions.getBytes();
 }
 
-GdnRuntimeStatus PlannedCall::prepare() const {
+void PlannedCall::prepare() const {
   int32_t device = call.get().device;
-  if (GdnRuntimeStatus status = conversions.prepare(*plan.table, device))
-    return status;
-  return gdnFunctionPrepare(function, device);
+  conversions.prepare(*plan.table, device);
+  require(gdnFunctionPrepare(function, device));
 }
 
 GdnRuntimeStatus PlannedCall::launch(void *workspace, size_t workspaceBytes,
                                      void *stream) {
   uint64_t taken = conversions.getBytes();
   if (taken > workspaceBytes)
-    return fail(GDN_ERROR_WORKSPACE_TOO_SMALL,
-                "expected a workspace of at least " + std::to_string(taken) +
-                    " bytes, got " + std::to_string(workspaceBytes));
+    refuse(GDN_ERROR_WORKSPACE_TOO_SMALL,
+           "expected a workspace of at least " + std::to_string(taken) +
+               " bytes, got " + std::to_string(workspaceBytes));
   if (taken) {
     conversions.place(workspace);
     // Nothing is converted for a call that is refused.
-    if (GdnRuntimeStatus status = check())
-      return status;
+    check();
   }
-  if (GdnRuntimeStatus status =
-          conversions.launch(*plan.table, call, /*isBehind=*/false, stream))
-    return status;
+  conversions.launch(*plan.table, call, /*isBehind=*/false, stream);
   char *own = static_cast<char *>(workspace);
   GdnRuntimeStatus status = gdnFunctionLaunchOn(
       function, call.get().device, arguments.data(), arguments.size(),
       own ? own + taken : nullptr, workspaceBytes - taken, stream);
-  if (status)
-    return status;
-  return conversions.launch(*plan.table, call, /*isBehind=*/true, stream);
+  if (!status)
+    conversions.launch(*plan.table, call, /*isBehind=*/true, stream);
+  return status;
+}
+
+/// Runs a planned call on a CPU.
+static void runOnCPU(const GdnCallPlan &plan, const GdnCall &given) {
+  Call call(given);
+  call.read();
+  checkMemory(call);
+  checkAddresses(call);
+  runItems(plan, call, ItemCall(call));
 }
 
 GdnRuntimeStatus gdnCallGetWorkspaceBytes(const GdnCallPlan *plan,
                                           const GdnCall *call,
                                           uint64_t *bytes) {
-  if (GdnRuntimeStatus status = checkPointers(plan, call, bytes))
-    return status;
-  return guarded([&]() -> GdnRuntimeStatus {
+  return guarded([&] {
+    checkPointers(plan, call, bytes);
+    *bytes = 0;
+    // Threads of a CPU bring their own.
+    if (plan->items)
+      return;
     PlannedCall planned(*plan, *call);
-    if (GdnRuntimeStatus status = planned.check())
-      return status;
-    return planned.countWorkspace(*bytes);
+    planned.check();
+    *bytes = planned.countWorkspace();
   });
 }
 
 GdnRuntimeStatus gdnCallPrepare(const GdnCallPlan *plan, const GdnCall *call) {
-  if (GdnRuntimeStatus status = checkPointers(plan, call, plan))
-    return status;
-  return guarded([&] { return PlannedCall(*plan, *call).prepare(); });
+  return guarded([&] {
+    checkPointers(plan, call, plan);
+    if (!plan->items)
+      PlannedCall(*plan, *call).prepare();
+  });
 }
 
 GdnRuntimeStatus gdnCallLaunch(const GdnCallPlan *plan, const GdnCall *call,
                                void *workspace, size_t workspaceBytes,
                                void *stream) {
-  if (GdnRuntimeStatus status = checkPointers(plan, call, plan))
-    return status;
   return guarded([&] {
-    return PlannedCall(*plan, *call).launch(workspace, workspaceBytes, stream);
+    checkPointers(plan, call, plan);
+    if (plan->items)
+      return runOnCPU(*plan, *call);
+    PlannedCall planned(*plan, *call);
+    planned.checkPlaces();
+    require(planned.launch(workspace, workspaceBytes, stream));
   });
 }
 
@@ -196,10 +207,8 @@ static Piece &pieceOf(int32_t device, void *stream) {
 /// Gives the library's own memory, which no other call has while `hold` is
 /// locked. Launches made until then may use it later, too: what comes next in
 /// their stream comes behind them.
-static GdnRuntimeStatus allocateOwn(int32_t device, uint64_t bytes,
-                                    void *stream,
-                                    std::unique_lock<std::mutex> &hold,
-                                    void **memory) {
+static void *allocateOwn(int32_t device, uint64_t bytes, void *stream,
+                         std::unique_lock<std::mutex> &hold) {
   Piece &piece = pieceOf(device, stream);
   hold = std::unique_lock<std::mutex>(piece.inUse);
   if (piece.bytes < bytes) {
@@ -208,45 +217,63 @@ static GdnRuntimeStatus allocateOwn(int32_t device, uint64_t bytes,
     uint64_t wanted = std::max(bytes, 2 * piece.bytes);
     void *data = nullptr;
     if (gdnMemoryAllocate(device, wanted, &data))
-      return fail(GDN_ERROR_OUT_OF_MEMORY,
-                  "expected " + std::to_string(wanted) +
-                      " bytes of workspace on cuda:" + std::to_string(device) +
-                      ", got: " + gdnGetLastErrorMessage());
+      refuse(GDN_ERROR_OUT_OF_MEMORY,
+             "expected " + std::to_string(wanted) +
+                 " bytes of workspace on cuda:" + std::to_string(device) +
+                 ", got: " + gdnGetLastErrorMessage());
     piece.data = data;
     piece.bytes = wanted;
   }
-  *memory = piece.data;
-  return GDN_SUCCESS;
+  return piece.data;
 }
 
 GdnRuntimeStatus gdnCallRun(const GdnCallPlan *plan, const GdnCall *call,
                             GdnAllocate allocate, void *user, void *stream) {
-  if (GdnRuntimeStatus status = checkPointers(plan, call, plan))
-    return status;
-  return guarded([&]() -> GdnRuntimeStatus {
+  return guarded([&] {
+    checkPointers(plan, call, plan);
+    if (plan->items)
+      return runOnCPU(*plan, *call);
     PlannedCall planned(*plan, *call);
+    planned.checkPlaces();
     // Nothing is converted for a function that is not ready.
     if (!planned.conversions.isEmpty())
-      if (GdnRuntimeStatus status = planned.prepare())
-        return status;
-    uint64_t bytes = 0;
-    if (GdnRuntimeStatus status = planned.countWorkspace(bytes))
-      return status;
+      planned.prepare();
+    uint64_t bytes = planned.countWorkspace();
     void *workspace = nullptr;
     std::unique_lock<std::mutex> hold;
-    if (bytes)
-      if (GdnRuntimeStatus status =
-              allocate
-                  ? allocate(user, call->device, bytes, stream, &workspace)
-                  : allocateOwn(call->device, bytes, stream, hold, &workspace))
-        return status;
+    if (bytes && allocate)
+      require(allocate(user, call->device, bytes, stream, &workspace));
+    else if (bytes)
+      workspace = allocateOwn(call->device, bytes, stream, hold);
     // Calls but the first ones find all functions ready.
     GdnRuntimeStatus status = planned.launch(workspace, bytes, stream);
-    if (status != GDN_ERROR_NOT_PREPARED)
-      return status;
-    if (GdnRuntimeStatus error = planned.prepare())
-      return error;
-    return planned.launch(workspace, bytes, stream);
+    if (status == GDN_ERROR_NOT_PREPARED) {
+      planned.prepare();
+      status = planned.launch(workspace, bytes, stream);
+    }
+    require(status);
+  });
+}
+
+GdnRuntimeStatus gdnCallExecute(const GdnCallTable *table, const GdnCall *given,
+                                GdnAllocate allocate, void *user,
+                                void *stream) {
+  return guarded([&] {
+    checkPointers(table, given, given);
+    GdnCallPlan plan;
+    if (given->device == GDN_DEVICE_CPU) {
+      const Call call = readCall(*table, *given);
+      const ItemCall items(call);
+      check(*table, call, items);
+      checkMemory(call);
+      checkAddresses(call);
+      planItems(*table, call, items, plan);
+      return runItems(plan, call, items);
+    }
+    const GdnCallPlan *known = gdnCallRecall(table, given);
+    if (!known)
+      require(gdnCallPlan(table, given, &plan));
+    require(gdnCallRun(known ? known : &plan, given, allocate, user, stream));
   });
 }
 
@@ -254,57 +281,44 @@ GdnRuntimeStatus gdnCallRun(const GdnCallPlan *plan, const GdnCall *call,
 // Descriptions
 //===----------------------------------------------------------------------===//
 
-static GdnRuntimeStatus describe(const GdnCallTable &table, const Call &call,
-                                 std::string &json) {
-  Choice chosen;
-  if (GdnRuntimeStatus status = choose(table, call, chosen))
-    return status;
-  placeConversions(call, chosen.plan);
+static std::string describe(const GdnCallTable &table, const Call &call) {
+  if (call.isOnCPU()) {
+    const ItemCall items(call);
+    check(table, call, items);
+    checkAddresses(call);
+    return describeItems(table, call, items);
+  }
+  const Choice chosen = choose(table, call);
+  checkAddresses(call);
   PlannedCall planned(chosen.plan, call.get());
   planned.arguments.inventAddresses();
-  if (GdnRuntimeStatus status = planned.check())
-    return status;
-  uint64_t bytes = 0;
-  if (GdnRuntimeStatus status = planned.countWorkspace(bytes))
-    return status;
-  json = describeChoice(call, chosen, planned.conversions, bytes);
-  return GDN_SUCCESS;
+  planned.check();
+  return describeChoice(call, chosen, planned.conversions,
+                        planned.countWorkspace());
 }
 
 GdnRuntimeStatus gdnCallDescribe(const GdnCallTable *table,
                                  const GdnCall *given, char *text, size_t size,
                                  size_t *needed) {
-  if (GdnRuntimeStatus status = checkPointers(table, given, needed))
-    return status;
-  return guarded([&]() -> GdnRuntimeStatus {
-    Call call(*given);
-    std::string json;
-    if (GdnRuntimeStatus status = call.read())
-      return status;
-    if (GdnRuntimeStatus status = describe(*table, call, json))
-      return status;
+  return guarded([&] {
+    checkPointers(table, given, needed);
+    const std::string json = describe(*table, readCall(*table, *given));
     *needed = json.size() + 1;
     if (text && size) {
       size_t length = std::min(size - 1, json.size());
       std::memcpy(text, json.data(), length);
       text[length] = '\0';
     }
-    return GDN_SUCCESS;
   });
 }
 
 GdnRuntimeStatus gdnCallSavingPays(const GdnCall *given, int32_t has_segments,
                                    int32_t *pays) {
-  if (GdnRuntimeStatus status = checkPointers(given, pays, pays))
-    return status;
-  return guarded([&]() -> GdnRuntimeStatus {
+  return guarded([&] {
+    checkPointers(given, pays, pays);
     Call call(*given);
-    if (GdnRuntimeStatus status = call.read())
-      return status;
-    gdn::cost::Chip chip;
-    if (GdnRuntimeStatus status = readChip(given->device, chip))
-      return status;
-    *pays = chooseSaving(call, has_segments != 0, chip).pays();
-    return GDN_SUCCESS;
+    call.read();
+    *pays =
+        chooseSaving(call, has_segments != 0, readChip(given->device)).pays();
   });
 }

@@ -31,18 +31,18 @@ struct Choice {
   cost::SavingChoice saving;
 };
 
-/// The cost model's chip of a device, which is one that functions run on.
-GdnRuntimeStatus readChip(int32_t device, cost::Chip &chip);
+/// The cost model's chip of a device, which is one that functions run on. What
+/// follows refuses calls, too.
+cost::Chip readChip(int32_t device);
 
 /// Chooses the function of a forward on `chosen.chip`, and how it cuts.
-GdnRuntimeStatus chooseForward(const GdnCallTable &table, const Call &call,
-                               Choice &chosen);
+void chooseForward(const GdnCallTable &table, const Call &call, Choice &chosen);
 
 /// The same for a forward that saves states, and for a backward.
-GdnRuntimeStatus chooseSavingForward(const GdnCallTable &table,
-                                     const Call &call, Choice &chosen);
-GdnRuntimeStatus chooseBackward(const GdnCallTable &table, const Call &call,
-                                Choice &chosen);
+void chooseSavingForward(const GdnCallTable &table, const Call &call,
+                         Choice &chosen);
+void chooseBackward(const GdnCallTable &table, const Call &call,
+                    Choice &chosen);
 
 /// Predicts how forward and backward of a call that saves are cut: the same for
 /// both passes, whatever states the call has.
@@ -53,8 +53,10 @@ cost::SavingChoice chooseSaving(const Call &call, bool hasSegments,
 void rememberPlan(const GdnCallTable &table, const GdnCall &call,
                   const GdnCallPlan &plan);
 
-/// Finds the call's array for each argument of the plan's function.
-GdnRuntimeStatus placeArguments(const Call &call, GdnCallPlan &plan);
+/// Finds the call's array for each argument of the plan's function. The first
+/// one gives the name of an argument that the call has no array for, or null.
+const char *findPlaces(const Call &call, GdnCallPlan &plan);
+void placeArguments(const Call &call, GdnCallPlan &plan);
 
 } // namespace gdn::calls
 

@@ -94,10 +94,10 @@ public:
   /// Says where the workspace is.
   void place(void *workspace);
   /// Loads the functions of the conversions.
-  GdnRuntimeStatus prepare(const GdnCallTable &table, int32_t device) const;
+  void prepare(const GdnCallTable &table, int32_t device) const;
   /// Launches those in front of the function on `stream`, or those behind it.
-  GdnRuntimeStatus launch(const GdnCallTable &table, const Call &call,
-                          bool isBehind, void *stream) const;
+  void launch(const GdnCallTable &table, const Call &call, bool isBehind,
+              void *stream) const;
   /// What the cost model predicts for a conversion.
   static double predictSeconds(const Conversion &conversion,
                                const cost::Chip &chip);

@@ -83,6 +83,15 @@ const std::vector<Channels> &gdn::calls::channelsOf(const GdnCallTable &table) {
   return indexOf(table).channels;
 }
 
+int64_t gdn::calls::maxChannels(const GdnCallTable &table) {
+  int64_t most = 0;
+  for (auto [key, value] : channelsOf(table))
+    most = std::max({most, key, value});
+  for (int32_t i = 0; i < table.num_items; ++i)
+    most = std::max<int64_t>(most, table.items[i].channels);
+  return most;
+}
+
 const GdnEntryDesc *gdn::calls::findEntry(const GdnCallTable &table,
                                           const Signature &wanted) {
   const Index &index = indexOf(table);
@@ -262,9 +271,8 @@ static void addChoice(std::string &list, const std::string &text) {
     list += (list.empty() ? "" : " or ") + text;
 }
 
-GdnRuntimeStatus gdn::calls::explainMissing(const GdnCallTable &table,
-                                            const Call &call,
-                                            const Signature &wanted) {
+void gdn::calls::explainMissing(const GdnCallTable &table, const Call &call,
+                                const Signature &wanted) {
   for (size_t i = 0; i < std::size(allTraits); ++i) {
     const Trait &trait = allTraits[i];
     std::string known, got = trait.describe(wanted, call);
@@ -281,10 +289,10 @@ GdnRuntimeStatus gdn::calls::explainMissing(const GdnCallTable &table,
         addChoice(known, text);
     }
     if (!isServed)
-      return fail(GDN_ERROR_NOT_SERVED,
-                  nameTrait(trait, call) + ": expected " + known +
-                      (call.isBackward() ? " for gradients" : "") +
-                      " on a GPU in this version, got " + got);
+      refuse(GDN_ERROR_NOT_SERVED,
+             nameTrait(trait, call) + ": expected " + known +
+                 (call.isBackward() ? " for gradients" : "") +
+                 " on a GPU in this version, got " + got);
   }
-  return fail(GDN_ERROR_NOT_SERVED, "expected a function for a GPU, got none");
+  refuse(GDN_ERROR_NOT_SERVED, "expected a function for a GPU, got none");
 }

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Arguments.h"
+#include "Check.h"
 #include "Choice.h"
-#include "Rules.h"
 #include "Target.h"
 
 #include <algorithm>
@@ -24,30 +24,29 @@ static std::string sayCapability(int32_t capability) {
          std::to_string(capability % 10);
 }
 
-GdnRuntimeStatus gdn::calls::readChip(int32_t device, cost::Chip &chip) {
+cost::Chip gdn::calls::readChip(int32_t device) {
   int32_t wanted = cost::getDefaultChip().computeCapability;
   auto refuse = [&](GdnRuntimeStatus status, const std::string &got) {
-    return fail(status, "expected cuda:" + std::to_string(device) +
-                            " to be a GPU of compute capability " +
-                            sayCapability(wanted) + " (Hopper), got " + got);
+    calls::refuse(status, "expected cuda:" + std::to_string(device) +
+                              " to be a GPU of compute capability " +
+                              sayCapability(wanted) + " (Hopper), got " + got);
   };
   int32_t count = 0;
   if (gdnDeviceGetCount(&count))
-    return refuse(GDN_ERROR_NO_DEVICE,
-                  std::string("none: ") + gdnGetLastErrorMessage());
+    refuse(GDN_ERROR_NO_DEVICE,
+           std::string("none: ") + gdnGetLastErrorMessage());
   if (device < 0 || device >= count)
-    return refuse(GDN_ERROR_NO_DEVICE,
-                  std::to_string(count) + " devices in this machine");
+    refuse(GDN_ERROR_NO_DEVICE,
+           std::to_string(count) + " devices in this machine");
   GdnDeviceInfo info = {};
   info.struct_size = sizeof(info);
   if (gdnDeviceGetInfo(device, &info))
-    return refuse(GDN_ERROR_NO_DEVICE, gdnGetLastErrorMessage());
+    refuse(GDN_ERROR_NO_DEVICE, gdnGetLastErrorMessage());
   if (info.compute_capability != wanted)
-    return refuse(GDN_ERROR_UNSUPPORTED_DEVICE,
-                  std::string(info.name) + " of compute capability " +
-                      sayCapability(info.compute_capability));
-  chip = cost::getDefaultChip(std::max(info.multiprocessors, 1));
-  return GDN_SUCCESS;
+    refuse(GDN_ERROR_UNSUPPORTED_DEVICE,
+           std::string(info.name) + " of compute capability " +
+               sayCapability(info.compute_capability));
+  return cost::getDefaultChip(std::max(info.multiprocessors, 1));
 }
 
 /// Whether an array's batch rows lie one behind the other.
@@ -74,17 +73,14 @@ static bool isConverted(const Call &call, const Signature &form,
                 : call.valueChannels != form.valueChannels);
 }
 
-/// Says why the sequences of a call cannot be cut, whatever functions there
-/// are: these take packed sequences, as which they see batch rows.
-static GdnRuntimeStatus checkRows(const Call &call, const Signature &form) {
+/// The array for which the sequences of a call cannot be cut, whatever
+/// functions there are: these take packed sequences, as which they see batch
+/// rows.
+static const char *findGaps(const Call &call, const Signature &form) {
   for (const char *name : {"q", "k", "v", "gate", "beta", "o"})
     if (!isConverted(call, form, name) && !areRowsJoined(call.find(name)))
-      return fail(GDN_ERROR_NOT_SERVED,
-                  sayOfSplit(call, "") + ": expected batch rows of " +
-                      call.say(name) +
-                      " that lie one behind the other on a GPU in this "
-                      "version, got rows with gaps");
-  return GDN_SUCCESS;
+      return name;
+  return nullptr;
 }
 
 //===----------------------------------------------------------------------===//
@@ -100,21 +96,27 @@ static CutKind cutOf(const cost::SplitEstimate &split, bool ownStarts) {
 }
 
 /// Decides whether sequences are cut; `chosen` has the choice without.
-static GdnRuntimeStatus chooseSegments(const Call &call,
-                                       const GdnEntryDesc *chunks,
-                                       const cost::Problem &problem,
-                                       const cost::Chip &chip, Choice &chosen) {
+static void chooseSegments(const Call &call, const GdnEntryDesc *chunks,
+                           const cost::Problem &problem, const cost::Chip &chip,
+                           Choice &chosen) {
   cost::SplitRequest request = call.splitRequest();
   using Kind = cost::SplitRequest::Kind;
   bool isWanted = request.kind == Kind::Length ||
                   (request.kind == Kind::Segments && request.value > 1);
   bool byToken = chosen.plan.variant->schedule == Schedule::Token.name;
   if (!isWanted && (request.kind != Kind::Model || call.isByToken() || byToken))
-    return GDN_SUCCESS;
-  if (!hasSegments(chunks))
-    return isWanted ? explainNoSegments(call) : GDN_SUCCESS;
-  if (GdnRuntimeStatus status = checkRows(call, chosen.form))
-    return isWanted ? status : GDN_SUCCESS;
+    return;
+  bool isServed = hasSegments(chunks);
+  if (!isServed && isWanted)
+    explainNoSegments(call);
+  const char *gaps = isServed ? findGaps(call, chosen.form) : nullptr;
+  if (gaps && isWanted)
+    call.refuse(sayOfSplit(call, ""),
+                "batch rows of " + call.say(gaps) +
+                    " that lie one behind the other on a GPU in this version",
+                "rows with gaps", GDN_ERROR_NOT_SERVED);
+  if (!isServed || gaps)
+    return;
   // All of them begin with gdn.stage.segment_starts.
   request.forgets = true;
   request.decays &= call.find("gate") != nullptr;
@@ -126,7 +128,7 @@ static GdnRuntimeStatus chooseSegments(const Call &call,
                   {.isCut = true, .hasParts = true, .isSampled = true});
   chosen.split = cost::chooseSplit(problem, chip, chosen.whole, request);
   if (!chosen.split.splits)
-    return GDN_SUCCESS;
+    return;
   const cost::SplitEstimate &best = *chosen.split.best;
   GdnCallPlan &plan = chosen.plan;
   plan.segment_length = best.length;
@@ -138,7 +140,6 @@ static GdnRuntimeStatus chooseSegments(const Call &call,
                                                : best.schedule.name,
                              cutOf(best, request.ownStarts));
   plan.seconds = chosen.split.seconds();
-  return GDN_SUCCESS;
 }
 
 /// The one schedule that an entry has functions of whole sequences by; nothing
@@ -181,11 +182,9 @@ static void chooseWhole(const Call &call, const GdnEntryDesc *chunks,
   chosen.plan.seconds = chosen.whole.chosen().seconds;
 }
 
-GdnRuntimeStatus gdn::calls::chooseForward(const GdnCallTable &table,
-                                           const Call &call, Choice &chosen) {
-  Target target;
-  if (GdnRuntimeStatus status = findTarget(table, call, target))
-    return status;
+void gdn::calls::chooseForward(const GdnCallTable &table, const Call &call,
+                               Choice &chosen) {
+  Target target = findTarget(table, call);
   chosen.form = target.form;
   const GdnEntryDesc *chunks = target.chunks, *tokens = target.tokens;
   const cost::Chip &chip = chosen.chip;
@@ -196,8 +195,6 @@ GdnRuntimeStatus gdn::calls::chooseForward(const GdnCallTable &table,
   bool byToken = tokens && !call.isFixed() && (call.isByToken() || !chunks);
   cost::Problem problem = describe(call, target.form);
   chooseWhole(call, chunks, tokens, byToken, chip, problem, chosen);
-  if (GdnRuntimeStatus status =
-          chooseSegments(call, chunks, problem, chip, chosen))
-    return status;
-  return placeArguments(call, chosen.plan);
+  chooseSegments(call, chunks, problem, chip, chosen);
+  placeArguments(call, chosen.plan);
 }

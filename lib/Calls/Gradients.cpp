@@ -55,28 +55,24 @@ static int64_t countSavedStates(const Call &call, int64_t length) {
 }
 
 /// Says how many of the states in memory a plan's function takes.
-static GdnRuntimeStatus fitStates(const Call &call, GdnCallPlan &plan) {
+static void fitStates(const Call &call, GdnCallPlan &plan) {
   plan.saved_states = countSavedStates(call, plan.segment_length);
   const GdnTensor *states = call.find("states");
   if (!states || states->rank != 4)
-    return fail(GDN_ERROR_INVALID_ARGUMENT,
-                call.say("states") + ": expected 4 dimensions, got " +
-                    std::to_string(states ? states->rank : 0));
+    call.refuse("states", "4 dimensions",
+                std::to_string(states ? states->rank : 0));
   if (states->shape[0] < plan.saved_states)
-    return fail(GDN_ERROR_INVALID_ARGUMENT,
-                call.say("states") + ": expected room for " +
-                    std::to_string(plan.saved_states) +
-                    " states of all sequences or segments, got " +
-                    std::to_string(states->shape[0]));
-  return GDN_SUCCESS;
+    call.refuse("states",
+                "room for " + std::to_string(plan.saved_states) +
+                    " states of all sequences or segments",
+                std::to_string(states->shape[0]));
 }
 
 /// What a call hears that no functions with saved states serve.
-static GdnRuntimeStatus refuseSaving(const Call &call, const char *what) {
-  return fail(GDN_ERROR_NOT_SERVED,
-              call.say("state_interval") + ": expected " + what +
-                  " in this version, got another call; pass " +
-                  call.say("state_interval=none"));
+[[noreturn]] static void refuseSaving(const Call &call, const char *what) {
+  call.refuse("state_interval", std::string(what) + " in this version",
+              "another call; pass " + call.say("state_interval=none"),
+              GDN_ERROR_NOT_SERVED);
 }
 
 static void begin(const GdnCallTable &table, const GdnEntryDesc *entry,
@@ -86,14 +82,13 @@ static void begin(const GdnCallTable &table, const GdnEntryDesc *entry,
   plan.entry = entry;
 }
 
-GdnRuntimeStatus gdn::calls::chooseSavingForward(const GdnCallTable &table,
-                                                 const Call &call,
-                                                 Choice &chosen) {
+void gdn::calls::chooseSavingForward(const GdnCallTable &table,
+                                     const Call &call, Choice &chosen) {
   const char *what = "packed sequences of a form with a forward that saves";
   Signature form = signatureOf(call, kChunkOp);
   const GdnEntryDesc *entry = findNear(table, call, form, /*isWidened=*/false);
   if (!entry || !call.isPacked())
-    return refuseSaving(call, what);
+    refuseSaving(call, what);
   CutKind waiting = {.isCut = true};
   bool hasSegments = findVariant(entry, Schedule::CtaPerHead.name, waiting);
   chosen.saving = chooseSaving(call, hasSegments, chosen.chip);
@@ -104,32 +99,21 @@ GdnRuntimeStatus gdn::calls::chooseSavingForward(const GdnCallTable &table,
   chosen.plan.variant = findVariant(entry, forward.schedule.name,
                                     forward.length ? waiting : CutKind());
   if (!chosen.plan.variant)
-    return refuseSaving(call, what);
-  if (GdnRuntimeStatus status = fitStates(call, chosen.plan))
-    return status;
-  return placeArguments(call, chosen.plan);
+    refuseSaving(call, what);
+  fitStates(call, chosen.plan);
+  placeArguments(call, chosen.plan);
 }
 
 //===----------------------------------------------------------------------===//
 // Backwards
 //===----------------------------------------------------------------------===//
 
-/// Gradients are of packed sequences, and of o.
-static GdnRuntimeStatus checkForm(const Call &call) {
-  if (call.isPacked())
-    return GDN_SUCCESS;
-  return fail(GDN_ERROR_NOT_SERVED,
-              call.say("cu_seqlens") +
-                  ": expected a tensor for gradients on a GPU in this version, "
-                  "got None");
-}
-
-static GdnRuntimeStatus explainNoGradients(const GdnCallTable &table,
-                                           const Call &call,
-                                           const Signature &wanted) {
+[[noreturn]] static void explainNoGradients(const GdnCallTable &table,
+                                            const Call &call,
+                                            const Signature &wanted) {
   if (call.savedTokens())
-    return refuseSaving(call, "a form whose gradients can read states");
-  return explainMissing(table, call, wanted);
+    refuseSaving(call, "a form whose gradients can read states");
+  explainMissing(table, call, wanted);
 }
 
 /// Tokens of a segment; 0 for whole sequences.
@@ -155,17 +139,18 @@ static const GdnVariantDesc *findWhole(const GdnEntryDesc *entry,
   return found;
 }
 
-GdnRuntimeStatus gdn::calls::chooseBackward(const GdnCallTable &table,
-                                            const Call &call, Choice &chosen) {
-  if (GdnRuntimeStatus status = checkForm(call))
-    return status;
+void gdn::calls::chooseBackward(const GdnCallTable &table, const Call &call,
+                                Choice &chosen) {
+  if (!call.isPacked())
+    call.refuse("cu_seqlens", "a tensor for gradients on a GPU in this version",
+                "None", GDN_ERROR_NOT_SERVED);
   Signature wanted = signatureOf(call, kBackwardOp);
   // States in other types are cast.
   wanted.state = GDN_DTYPE_F32;
   const GdnEntryDesc *entry =
       findNear(table, call, wanted, !call.savedTokens());
   if (!entry)
-    return explainNoGradients(table, call, wanted);
+    explainNoGradients(table, call, wanted);
   // Without functions of segments the gradients are those of whole sequences.
   const GdnVariantDesc *cut =
       findVariant(entry, Schedule::CtaPerVTile.name, {.isCut = true});
@@ -182,9 +167,8 @@ GdnRuntimeStatus gdn::calls::chooseBackward(const GdnCallTable &table,
   }
   plan.variant = plan.segment_length ? cut : findWhole(entry, schedule);
   if (!plan.variant)
-    return explainNoGradients(table, call, wanted);
+    explainNoGradients(table, call, wanted);
   if (readsSaved)
-    if (GdnRuntimeStatus status = fitStates(call, plan))
-      return status;
-  return placeArguments(call, plan);
+    fitStates(call, plan);
+  placeArguments(call, plan);
 }

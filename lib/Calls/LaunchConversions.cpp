@@ -85,7 +85,7 @@ bool gdn::calls::isReachable(const GdnCallTable &table, const Call &call,
   plan.variant = &entry.variants[0];
   const GdnFunctionDesc &function = *plan.variant->function;
   if (!std::isfinite(factorOf(call, keyChannelsOf(function))) ||
-      placeArguments(call, plan))
+      findPlaces(call, plan))
     return false;
   placeConversions(call, plan);
   Arguments arguments(call, plan);
@@ -130,18 +130,15 @@ double Conversions::predictSeconds(const Conversion &conversion,
 // Launches
 //===----------------------------------------------------------------------===//
 
-GdnRuntimeStatus Conversions::prepare(const GdnCallTable &table,
-                                      int32_t device) const {
+void Conversions::prepare(const GdnCallTable &table, int32_t device) const {
   for (const Conversion &conversion : conversions) {
     const GdnConversionDesc *found = ::findConversion(table, conversion);
     if (!found)
-      return fail(GDN_ERROR_NOT_SERVED,
-                  "expected a function that does a " + conversion.kind +
-                      " of an array, got a table without");
-    if (GdnRuntimeStatus status = gdnFunctionPrepare(found->function, device))
-      return status;
+      refuse(GDN_ERROR_NOT_SERVED, "expected a function that does a " +
+                                       conversion.kind +
+                                       " of an array, got a table without");
+    require(gdnFunctionPrepare(found->function, device));
   }
-  return GDN_SUCCESS;
 }
 
 namespace {
@@ -210,9 +207,8 @@ static GdnRuntimeStatus launchOne(const GdnConversionDesc &desc,
                              desc.function->num_args, nullptr, 0, stream);
 }
 
-GdnRuntimeStatus Conversions::launch(const GdnCallTable &table,
-                                     const Call &call, bool isBehind,
-                                     void *stream) const {
+void Conversions::launch(const GdnCallTable &table, const Call &call,
+                         bool isBehind, void *stream) const {
   for (const Conversion &conversion : conversions) {
     if (conversion.isBehind != isBehind)
       continue;
@@ -222,10 +218,9 @@ GdnRuntimeStatus Conversions::launch(const GdnCallTable &table,
               : GDN_ERROR_NOT_SERVED;
     // The kernel does not know whose array it reads.
     if (status)
-      return fail(status, listNames(call, conversion, "") + ": expected a " +
-                              (conversion.isCopy() ? "copy" : "conversion") +
-                              " on the GPU that succeeds, got: " +
-                              gdnGetLastErrorMessage());
+      refuse(status,
+             listNames(call, conversion, "") + ": expected a " +
+                 (conversion.isCopy() ? "copy" : "conversion") +
+                 " on the GPU that succeeds, got: " + gdnGetLastErrorMessage());
   }
-  return GDN_SUCCESS;
 }

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Rules.h"
+#include "Check.h"
 
 #include "Arguments.h"
 
@@ -22,77 +22,46 @@ static constexpr int64_t kFewTokens = 64;
 // What a call must be
 //===----------------------------------------------------------------------===//
 
-GdnRuntimeStatus gdn::calls::checkSizes(const Call &call) {
+void gdn::calls::checkSizes(const Call &call) {
   if (call.tokens > INT32_MAX)
-    return fail(GDN_ERROR_INVALID_ARGUMENT,
-                call.say("q") +
-                    ": expected T of at most 2^31 - 1 on a GPU, got " +
-                    std::to_string(call.tokens));
-  return GDN_SUCCESS;
+    call.refuse("q", "T of at most 2^31 - 1 on a GPU",
+                std::to_string(call.tokens));
 }
 
-GdnRuntimeStatus gdn::calls::checkTypes(const Call &call) {
+void gdn::calls::checkTypes(const Call &call) {
   if (!call.hasUsualScale())
-    return fail(GDN_ERROR_NOT_SERVED,
-                call.say("scale") +
-                    ": expected K^(-1/2) on a GPU in this version, got " +
-                    std::to_string(call.get().scale));
+    call.refuse("scale", "K^(-1/2) on a GPU in this version",
+                std::to_string(call.get().scale), GDN_ERROR_NOT_SERVED);
   for (const char *name : {"a_log", "dt_bias"})
     if (hasParameters(call.fact("gate_domain")) &&
         call.typeOf(name) != GDN_DTYPE_F32)
-      return fail(GDN_ERROR_NOT_SERVED,
-                  call.say(name) +
-                      ": expected float32 with a raw gate on a GPU, got " +
-                      typeName(call.typeOf(name)));
+      call.refuse(name, "float32 with a raw gate on a GPU",
+                  typeName(call.typeOf(name)), GDN_ERROR_NOT_SERVED);
   int32_t initial = call.typeOf("initial_state"),
           last = call.typeOf("final_state");
   if (!initial || initial == last || call.find("step_indices"))
-    return GDN_SUCCESS;
+    return;
   if (!last)
-    return fail(GDN_ERROR_INVALID_ARGUMENT,
-                call.say("final_state") + ": expected a tensor with " +
-                    call.say("initial_state") + " on a GPU, got None");
-  return fail(GDN_ERROR_NOT_SERVED,
-              call.say("final_state") + ": expected " + typeName(initial) +
-                  " as " + call.say("initial_state") +
-                  " is, on a GPU in this version, got " + typeName(last));
+    call.refuse("final_state",
+                "a tensor with " + call.say("initial_state") + " on a GPU",
+                "None");
+  call.refuse("final_state",
+              typeName(initial) + " as " + call.say("initial_state") +
+                  " is, on a GPU in this version",
+              typeName(last), GDN_ERROR_NOT_SERVED);
 }
 
-/// Whether two arrays are one.
-static bool areOne(const GdnTensor &a, const GdnTensor &b) {
-  return a.data == b.data && a.dtype == b.dtype && a.rank == b.rank &&
-         std::equal(a.shape, a.shape + a.rank, b.shape) &&
-         stridesOf(a) == stridesOf(b);
-}
-
-GdnRuntimeStatus gdn::calls::checkPool(const Call &call) {
-  if (!call.find("state_indices"))
-    return GDN_SUCCESS;
-  const GdnTensor *pool = call.find("initial_state"),
-                  *last = call.find("final_state");
-  constexpr int32_t kRank = 4;
-  if (!pool || pool->rank != kRank)
-    return fail(GDN_ERROR_INVALID_ARGUMENT,
-                call.say("initial_state") +
-                    ": expected a pool of states with " +
-                    call.say("state_indices") + ", got " +
-                    (pool ? "another rank" : "None"));
-  const GdnTensor *steps = call.find("step_states");
-  if (steps && call.find("step_indices")) {
-    if (!last && steps->rank == kRank && steps->dtype == pool->dtype)
-      return GDN_SUCCESS;
-    return fail(GDN_ERROR_INVALID_ARGUMENT,
-                call.say("step_states") + ": expected states as " +
-                    call.say("initial_state") + " has, without " +
-                    call.say("final_state") + ", on a GPU, got others");
-  }
-  if (!last || !areOne(*pool, *last))
-    return fail(GDN_ERROR_INVALID_ARGUMENT,
-                call.say("final_state") + ": expected " +
-                    call.say("initial_state") + ", the pool, with " +
-                    call.say("state_indices") + ", got " +
-                    (last ? "another array" : "None"));
-  return GDN_SUCCESS;
+void gdn::calls::checkPool(const Call &call) {
+  const GdnTensor *last = call.find("final_state");
+  const std::string pool = call.say("initial_state");
+  if (call.find("step_indices") && last)
+    call.refuse("step_states",
+                "states as " + pool + " has, without " +
+                    call.say("final_state") + ", on a GPU",
+                "others");
+  if (call.find("state_indices") && !call.find("step_indices") && !last)
+    call.refuse("final_state",
+                pool + ", the pool, with " + call.say("state_indices"), "None");
 }
 
 bool gdn::calls::hasPoolOfRows(const Call &call) {
@@ -120,19 +89,17 @@ bool gdn::calls::hasLongSequences(const Call &call) {
   return !call.isByToken() && !call.isFixed() && tokens > kFewTokens;
 }
 
-GdnRuntimeStatus gdn::calls::explainLength(const Call &call,
-                                           const Signature &form,
-                                           bool ofStates) {
+void gdn::calls::explainLength(const Call &call, const Signature &form,
+                               bool ofStates) {
   std::string rest = " for more than " + std::to_string(kFewTokens) +
-                     " tokens a sequence on a GPU in this version, got ";
+                     " tokens a sequence on a GPU in this version";
   if (ofStates)
-    return fail(GDN_ERROR_NOT_SERVED,
-                call.say("initial_state") + ", " + call.say("final_state") +
-                    ": expected float32" + rest + typeName(form.state));
-  return fail(GDN_ERROR_NOT_SERVED,
-              call.say("beta") + ": expected " + call.say("beta_domain=value") +
-                  rest +
-                  call.say("beta_domain=" + std::string(form.betaDomain)));
+    refuse(GDN_ERROR_NOT_SERVED,
+           call.say("initial_state") + ", " + call.say("final_state") +
+               ": expected float32" + rest + ", got " + typeName(form.state));
+  call.refuse("beta", call.say("beta_domain=value") + rest,
+              call.say("beta_domain=" + std::string(form.betaDomain)),
+              GDN_ERROR_NOT_SERVED);
 }
 
 std::string gdn::calls::sayOfSplit(const Call &call, const char *what) {
@@ -140,12 +107,12 @@ std::string gdn::calls::sayOfSplit(const Call &call, const char *what) {
                   what);
 }
 
-GdnRuntimeStatus gdn::calls::explainNoSegments(const Call &call) {
-  return fail(
-      GDN_ERROR_NOT_SERVED,
-      sayOfSplit(call, "") + ": expected a form of " + call.say("q") + ", " +
-          call.say("v") + ", " + call.say("gate") + ", " + call.say("beta") +
-          " and states with kernels of segments on a GPU in this version, got "
-          "one without; pass " +
-          sayOfSplit(call, "=none"));
+void gdn::calls::explainNoSegments(const Call &call) {
+  call.refuse(sayOfSplit(call, ""),
+              "a form of " + call.say("q") + ", " + call.say("v") + ", " +
+                  call.say("gate") + ", " + call.say("beta") +
+                  " and states with kernels of segments on a GPU in this "
+                  "version",
+              "one without; pass " + sayOfSplit(call, "=none"),
+              GDN_ERROR_NOT_SERVED);
 }

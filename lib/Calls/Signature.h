@@ -85,14 +85,17 @@ using Channels = std::pair<int64_t, int64_t>;
 /// first.
 const std::vector<Channels> &channelsOf(const GdnCallTable &table);
 
+/// The most channels that a head may have.
+int64_t maxChannels(const GdnCallTable &table);
+
 /// The functions that serve what a call asks for; null if there is none.
 const GdnEntryDesc *findEntry(const GdnCallTable &table,
                               const Signature &wanted);
 
 /// Says which part of what is asked for no function of its op serves, with
 /// those that there are.
-GdnRuntimeStatus explainMissing(const GdnCallTable &table, const Call &call,
-                                const Signature &wanted);
+[[noreturn]] void explainMissing(const GdnCallTable &table, const Call &call,
+                                 const Signature &wanted);
 
 /// How the functions of a variant cut sequences.
 struct CutKind {

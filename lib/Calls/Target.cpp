@@ -8,8 +8,8 @@
 
 #include "Target.h"
 
+#include "Check.h"
 #include "Conversions.h"
-#include "Rules.h"
 
 #include <algorithm>
 #include <array>
@@ -81,7 +81,7 @@ public:
   }
 
   bool run() { return findWithGates() || findConverted(); }
-  GdnRuntimeStatus refuse();
+  [[noreturn]] void refuse();
 
 private:
   bool look(const Signature &form, Of functions);
@@ -211,7 +211,7 @@ bool Search::findConverted() {
 }
 
 /// Says why there is no form, in the order in which a call is looked at.
-GdnRuntimeStatus Search::refuse() {
+void Search::refuse() {
   Signature form = given;
   if (table.num_conversions)
     form.gate = form.beta = GDN_DTYPE_F32;
@@ -219,25 +219,24 @@ GdnRuntimeStatus Search::refuse() {
   step.op = kTokenOp;
   const GdnEntryDesc *chunks = findEntry(table, form);
   if (!chunks && !findEntry(table, step))
-    return explainMissing(table, call, form);
+    explainMissing(table, call, form);
   if (asksForSegments(call) && !hasSegments(chunks))
-    return explainNoSegments(call);
+    explainNoSegments(call);
   // What stands in the way is not a matter of the form.
-  if (GdnRuntimeStatus status = checkTypes(call))
-    return status;
+  checkTypes(call);
   bool ofStates = false;
   hasNearChunks(table, form, ofStates);
-  return explainLength(call, form, ofStates);
+  explainLength(call, form, ofStates);
 }
 
-GdnRuntimeStatus gdn::calls::findTarget(const GdnCallTable &table,
-                                        const Call &call, Target &target) {
-  if (GdnRuntimeStatus status = checkSizes(call))
-    return status;
-  if (GdnRuntimeStatus status = checkPool(call))
-    return status;
+Target gdn::calls::findTarget(const GdnCallTable &table, const Call &call) {
+  checkSizes(call);
+  checkPool(call);
+  Target target;
   Search search(table, call, target);
-  return search.run() ? GDN_SUCCESS : search.refuse();
+  if (!search.run())
+    search.refuse();
+  return target;
 }
 
 const GdnEntryDesc *gdn::calls::findNear(const GdnCallTable &table,

@@ -21,8 +21,7 @@ struct Target {
 };
 
 /// Finds the nearest form of a forward that functions of a table serve.
-GdnRuntimeStatus findTarget(const GdnCallTable &table, const Call &call,
-                            Target &target);
+Target findTarget(const GdnCallTable &table, const Call &call);
 
 /// Finds functions of a form but for the types of gates and beta and, of one
 /// that is widened, for more channels; says which form that is. Null for none.

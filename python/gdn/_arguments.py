@@ -260,9 +260,7 @@ def saves_of(what: Any) -> int:
 KNOWN_OPTIONS = dict(_list_options())
 
 #: The types that q, k and v may have.
-_DATA_TYPES = frozenset(
-    _library.MANIFEST["types"][key]["name"] for key in _library.MANIFEST["accepted_types"]["data"]
-)
+_DATA_TYPES = frozenset(_library.MANIFEST["types"][key]["name"] for key in _library.MANIFEST["data_types"])
 
 
 def torch_type(tensor: Any) -> str:

@@ -27,16 +27,15 @@ from modules import Module, modules_of
 
 def _macro_rows(manifest: Manifest) -> dict[str, list[list[Any]]]:
     """The arguments of each macro's lines, by the macro's name."""
-    hopper, cpu, arguments, quote = manifest["hopper"], manifest["cpu"], manifest["arguments"], json.dumps
+    hopper, arguments, quote = manifest["hopper"], manifest["arguments"], json.dumps
     # What a backward has in the place of the forward's results.
     backward = {name: manifest["operands"][f"d_{name}"] for name in hopper["results"]}
     numbers = {
         "Gradients": len(hopper["gradients"]),
-        "MaxChannels": max(size for row in hopper["channels"].values() for size in (row["k"], row["v"])),
         **{name: place.format(**manifest) for name, place in manifest["numbers"].items()},
     }
     return {
-        "TYPE": [[key, quote(row["name"]), row["bits"], row["dlpack"]] for key, row in manifest["types"].items()],
+        "TYPE": [[key, row["bits"], row["dlpack"]] for key, row in manifest["types"].items()],
         "ARRAY": [
             [row["field"], quote(name), quote(backward.get(name, {"operand": name})["operand"]), quote(row["operand"]),
              quote(backward.get(name, row)["operand"])]
@@ -47,17 +46,13 @@ def _macro_rows(manifest: Manifest) -> dict[str, list[list[Any]]]:
             [re.sub("_(.)", lambda found: found[1].upper(), row["name"]), row["bits"]] for row in manifest["options"]
         ],
         "GATE_DOMAIN": [
-            [key, quote(f"'{row['name']}'"), quote("takes" in row), quote(row["fact"]),
+            [key, quote(f"'{row['name']}'"), quote(row["fact"]),
              quote(str(row["lower_bound"])) if "lower_bound" in row else "nullptr"]
             for key, row in manifest["gate_domains"].items()
         ],
         "BETA_DOMAIN": [
-            [key, quote(row["says"]), row["sigmoid"], quote(row["fact"])] for key, row in manifest["beta_domains"].items()
+            [key, quote(row["says"]), quote(row["fact"])] for key, row in manifest["beta_domains"].items()
         ],
-        "DECAY": [[key] for key in manifest["decays"]],
-        "CPU_ALGORITHM": [[key] for key in cpu["kernels"]],
-        "CPU_ISA": [[key, quote(row["name"])] for key, row in cpu["isas"].items()],
-        **{f"{use.upper()}_TYPE": [[key] for key in keys] for use, keys in manifest["accepted_types"].items()},
         "WORD": [[quote(fact), quote(word)] for fact, word in hopper["words"].items()],
         "NUMBER": [[name, value] for name, value in numbers.items()],
     }  # fmt: skip
@@ -99,7 +94,7 @@ def main() -> None:
             stale.unlink()
         # The package has threads of its own: each computes work items.
         kinds = (
-            ("cpu", "Kernels.inc", ["GDN_KERNEL", "GDN_KERNELS"], "--parallel=false"),
+            ("cpu", "Kernels.inc", ["GDN_KERNEL", "GDN_ITEMS"], "--parallel=false"),
             ("hopper", "HopperKernels.inc", ["GDN_ENTRY", "GDN_CONVERSION"], "--target=sm_90a --share-kernels"),
         )
         lists = []

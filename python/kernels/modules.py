@@ -48,7 +48,12 @@ def cpu_modules(manifest: Manifest) -> Iterator[Module]:
             }
             symbols = [f"_mlir_ciface_{name}_{word}" for word in functions]
             lines = [f"GDN_KERNEL({symbol})" for symbol in symbols]
-            lines.append(f"GDN_KERNELS({', '.join([kind, *choice.values(), json.dumps(name), *symbols])})")
+            level, has_channel_gates = list(cpu["isas"]).index(choice["isa"]) + 1, int(choice["decay"] == "Channel")
+            row = [
+                json.dumps(name), json.dumps(table["op"]), f"GDN_DTYPE_{choice['element']}", choice["channels"],
+                has_channel_gates, -level, json.dumps(cpu["isas"][choice["isa"]]["name"]), f"{{{', '.join(symbols)}}}",
+            ]  # fmt: skip
+            lines.append(f"GDN_ITEMS({', '.join(map(str, row))})")
             yield Module(name, functions, cpu["isas"][choice["isa"]]["options"], lines, f"CPU{kind}", choice)
 
 

@@ -21,7 +21,7 @@
 //   backward_saved(q, ..., gradients, writes, states, scale, ...): the same
 //           on a GPU from what forward_saving wrote; v is not read
 //   forward_saving(q, ..., writes, states, scale, ...): a forward on a GPU that
-//           writes these two for its gradients (Hopper.h)
+//           writes these two for its gradients (Problem.h)
 //   reads_objects(exchange_api) -> bool: whether it can
 //   explain(descriptions, scale, options, num_threads, max_seqlen) -> JSON
 //   explain_backward, explain_saving: the same of gradients on a GPU, and of
@@ -42,7 +42,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "Bridge.h"
-#include "CPU.h"
 
 #include <exception>
 #include <new>
@@ -51,7 +50,7 @@
 
 using namespace gdn;
 using namespace gdn::bridge;
-using cpu::Kind;
+using native::Kind;
 
 //===----------------------------------------------------------------------===//
 // Functions
@@ -79,8 +78,8 @@ static int guarded(void (*function)(const TVMFFIAny *, TVMFFIAny *),
   result->v_int64 = 0;
   try {
     if (count != expected)
-      cpu::fail(name, std::to_string(expected) + " arguments",
-                std::to_string(count), "TypeError");
+      native::fail(name, std::to_string(expected) + " arguments",
+                   std::to_string(count), "TypeError");
     function(args, result);
     return 0;
   } catch (const Error &error) {
@@ -142,21 +141,21 @@ static GdnRuntimeStatus allocate(void *user, int32_t device, uint64_t bytes,
 }
 
 /// Runs a call whose arrays and options have been read.
-static void run(Problem &problem, const TVMFFIAny &scale, Caller caller = {}) {
-  setScale(scale, problem);
-  cpu::settleSteps(problem);
+static void run(Problem &problem, Caller caller = {}) {
+  native::settleSteps(problem);
   if (!problem.o.isPresent() && problem.kind != Kind::Backward)
     throw Error{"TypeError", "out: expected a tensor, got None"};
   if (problem.isOnCPU())
-    return cpu::run(problem);
-  hopper::run(problem, caller.streamOf(problem.device.index),
+    return native::run(problem, nullptr, nullptr, nullptr);
+  native::run(problem, caller.streamOf(problem.device.index),
               caller.getAllocator() ? allocate : nullptr, &caller);
 }
 
 /// How many tensors a call has: those of all calls, the gradients of a
 /// backward, and what is saved.
 static constexpr int countTensors(Kind kind, bool hasSaved) {
-  return cpu::kNumArrays + (kind == Kind::Backward ? cpu::kNumGradients : 0) +
+  return native::kNumArrays +
+         (kind == Kind::Backward ? native::kNumGradients : 0) +
          (hasSaved ? 2 : 0);
 }
 
@@ -166,19 +165,19 @@ static void runArrays(Kind kind, bool hasSaved, const TVMFFIAny *args) {
   Problem problem;
   problem.kind = kind;
   readOptions(options, problem);
-  for (Array *array : arraysOf<cpu::Arrays>(problem))
+  for (Array *array : arraysOf<native::Arrays>(problem))
     readArray(*args++, *array, problem);
-  cpu::Arrays gradients;
+  native::Arrays gradients;
   if (kind == Kind::Backward) {
     problem.gradients = &gradients;
     problem.savesStates = hasSaved;
-    for (int i = 0; i < cpu::kNumGradients; ++i)
+    for (int i = 0; i < native::kNumGradients; ++i)
       readArray(*args++, *arraysOf(gradients)[i], problem);
   }
   for (Array *saved : {&problem.writes, &problem.states})
     if (hasSaved)
       readArray(*args++, *saved, problem);
-  run(problem, *options);
+  run(problem);
 }
 
 /// A function of such a call.
@@ -200,7 +199,7 @@ GDN_FUNCTION(forward_objects, 2 + kNumOptions) {
   readOptions(args + 2, problem);
   readObjects(*caller.api, reinterpret_cast<void *>(tensors), problem);
   const std::shared_ptr<void> others = releaseGIL();
-  run(problem, args[2], caller);
+  run(problem, caller);
 }
 
 GDN_FUNCTION(reads_objects, 1) {
@@ -219,12 +218,8 @@ static void explainCall(Kind kind, const TVMFFIAny *args, TVMFFIAny *result) {
   problem.kind = kind;
   readOptions(args + 1, problem);
   readDescriptions(args[0], problem);
-  setScale(args[1], problem);
-  cpu::settleSteps(problem);
-  check(problem);
-  returnString(problem.isOnCPU() ? cpu::describe(problem)
-                                 : hopper::describe(problem),
-               result);
+  native::settleSteps(problem);
+  returnString(native::describe(problem), result);
 }
 
 #define GDN_EXPLAIN(name, kind)                                                \
@@ -241,14 +236,14 @@ GDN_FUNCTION(saving_pays, 7) {
   Problem problem;
   problem.kind = Kind::Saving;
   unpackOptions(options, problem);
-  problem.device = {cpu::Device::CUDA, static_cast<int32_t>(device)};
+  problem.device = {native::Device::CUDA, static_cast<int32_t>(device)};
   // The extents of a packed call, whose channels are of no account.
-  problem.q.rank = problem.k.rank = problem.v.rank = cpu::kMaxRank;
+  problem.q.rank = problem.k.rank = problem.v.rank = native::kMaxRank;
   problem.q.sizes = problem.k.sizes = {1, tokens, keyHeads, 1};
   problem.v.sizes = {1, tokens, heads, 1};
   problem.cuSeqlens.rank = 1;
   problem.cuSeqlens.sizes = {sequences + 1};
-  returnBool(hopper::predictSaving(problem, hasSegments), result);
+  returnBool(native::predictSaving(problem, hasSegments), result);
 }
 
 GDN_FUNCTION(check_values, 5) {
@@ -259,18 +254,15 @@ GDN_FUNCTION(check_values, 5) {
   const auto [tokens, first, states] = readIntegers<3>(
       args + 2, "tokens, first_state, count: expected integers");
   for (const Array *list : {&boundaries, &rows}) {
-    bool isList = problem.isOnCPU() && list->rank == 1 &&
-                  (list->element == cpu::Element::I32 ||
-                   list->element == cpu::Element::I64);
+    bool isList =
+        problem.isOnCPU() && list->rank == 1 &&
+        (list->dtype == GDN_DTYPE_I32 || list->dtype == GDN_DTYPE_I64);
     if (list->isPresent() && !isList)
       throw Error{"TypeError", std::string(problem.nameOf(*list)) +
                                    ": expected a list of int32 or int64 on the "
                                    "CPU"};
   }
-  if (boundaries.isPresent())
-    cpu::checkBoundaries(boundaries, tokens);
-  if (rows.isPresent())
-    cpu::checkStateIndices(rows, first, states, /*refusesOthers=*/true);
+  native::checkValues(boundaries, rows, tokens, first, states);
 }
 
 /// "field": ["name", ...].
@@ -284,14 +276,18 @@ static std::string toJson(const char *field,
 
 GDN_FUNCTION(kernels, 0) {
   std::vector<std::string> forwards, backwards, gpu;
-  for (const cpu::KernelSet &set : cpu::allKernels())
-    (set.algorithm == cpu::Algorithm::Backward ? backwards : forwards)
-        .push_back(set.name);
-  const GdnCallTable &table = hopper::allFunctions();
+  const GdnCallTable &table = native::allFunctions();
   for (int32_t i = 0; i < table.num_entries; ++i)
     for (int32_t j = 0; j < table.entries[i]->num_variants; ++j)
       gpu.push_back(table.entries[i]->variants[j].function->name);
-  returnString(std::string("{\"isa\": \"") + cpu::getIsa() + "\", " +
+  for (int32_t i = 0; i < table.num_items; ++i)
+    (std::string_view(table.items[i].op).ends_with("_bwd") ? backwards
+                                                           : forwards)
+        .push_back(table.items[i].name);
+  GdnDeviceInfo cpu = {};
+  cpu.struct_size = sizeof(cpu);
+  gdnDeviceGetInfo(GDN_DEVICE_CPU, &cpu);
+  returnString(std::string("{\"isa\": \"") + cpu.name + "\", " +
                    toJson("kernels", forwards) + ", " +
                    toJson("backward_kernels", backwards) + ", " +
                    toJson("gpu_kernels", gpu) + "}",

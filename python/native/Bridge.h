@@ -9,7 +9,7 @@
 #ifndef GDN_PYTHON_NATIVE_BRIDGE_H
 #define GDN_PYTHON_NATIVE_BRIDGE_H
 
-#include "Hopper.h"
+#include "Problem.h"
 
 #include <tvm/ffi/c_api.h>
 
@@ -17,9 +17,9 @@
 
 namespace gdn::bridge {
 
-using cpu::Array;
-using cpu::Error;
-using cpu::Problem;
+using native::Array;
+using native::Error;
+using native::Problem;
 
 /// Reads a tensor of a call, or None, into an array of the problem.
 void readArray(const TVMFFIAny &value, Array &array, Problem &problem);
@@ -41,17 +41,12 @@ std::array<int64_t, count> readIntegers(const TVMFFIAny *args,
 /// What stands behind the arrays: scale, options, num_threads, max_seqlen.
 inline constexpr int kNumOptions = 4;
 
-/// All but the scale.
 void readOptions(const TVMFFIAny *args, Problem &problem);
 /// The options alone, which are one integer.
 void unpackOptions(int64_t options, Problem &problem);
 
 /// Reads descriptions of all arrays of a call, integers in a bytes object.
 void readDescriptions(const TVMFFIAny &value, Problem &problem);
-
-/// The scale, which is K^(-1/2) for None. q has been read; `check` refuses
-/// other shapes.
-void setScale(const TVMFFIAny &scale, Problem &problem);
 
 /// TVM-FFI makes an object of each tensor that it passes, which costs a call of
 /// eight tensors as much as all checks. A library that has DLPack's exchange

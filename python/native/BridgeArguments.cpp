@@ -10,12 +10,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
+#include <limits>
 
 using namespace gdn;
 using namespace gdn::bridge;
-using namespace gdn::cpu;
+using namespace gdn::native;
 
 extern "C" {
 [[gnu::weak]] void *PyTuple_GetItem(void *tuple, intptr_t index);
@@ -27,17 +27,15 @@ extern "C" {
 TVMFFIEnvGetDLPackManagedTensorAllocator();
 }
 
-static Element elementOf(DLDataType type, bool hasBits) {
-  if (type.lanes != 1)
-    return Element::Other;
+static int32_t dtypeOf(DLDataType type, bool hasBits) {
   // NumPy has no bf16 of its own: its arrays come as their bits.
-  if (hasBits && type.code == kDLUInt && type.bits == 16)
-    return Element::BF16;
-#define GDN_TYPE(key, name, width, dlpack)                                     \
-  if (type.code == dlpack && type.bits == width)                               \
-    return Element::key;
+  if (hasBits && type.code == kDLUInt && type.bits == 16 && type.lanes == 1)
+    return GDN_DTYPE_BF16;
+#define GDN_TYPE(key, width, dlpack)                                           \
+  if (type.code == dlpack && type.bits == width && type.lanes == 1)            \
+    return GDN_DTYPE_##key;
 #include "Manifest.inc"
-  return Element::Other;
+  return GDN_DTYPE_FOREIGN(type.code, type.bits);
 }
 
 static void readTensor(const DLTensor &tensor, Array &array, Problem &p) {
@@ -48,9 +46,7 @@ static void readTensor(const DLTensor &tensor, Array &array, Problem &p) {
   if (device != p.device)
     fail(p.nameOf(array), "a tensor on " + nameOf(p.device) + " as q is",
          "one on " + nameOf(device));
-  array.element = elementOf(tensor.dtype, p.bf16AsBits);
-  array.typeCode = tensor.dtype.code;
-  array.typeBits = tensor.dtype.bits;
+  array.dtype = dtypeOf(tensor.dtype, p.bf16AsBits);
   array.rank = tensor.ndim;
   array.data = static_cast<char *>(tensor.data) + tensor.byte_offset;
   const int stored = std::min(array.rank, kMaxRank);
@@ -135,7 +131,7 @@ void gdn::bridge::unpackOptions(int64_t packed, Problem &p) {
                     " (gdn/_library.py packs them), got " +
                     std::to_string(packed)};
   constexpr int64_t chunk = manifest::HopperChunkTokens;
-  if (p.hasFixedKernels() && (p.splitBy < chunk || p.splitBy % chunk))
+  if (p.split == GDN_SPLIT_LENGTH && (p.splitBy < chunk || p.splitBy % chunk))
     fail("segment_length", "a multiple of " + std::to_string(chunk) + " tokens",
          std::to_string(p.splitBy));
 }
@@ -144,18 +140,16 @@ void gdn::bridge::readOptions(const TVMFFIAny *args, Problem &p) {
   if (args[0].type_index != kTVMFFIFloat && args[0].type_index != kTVMFFINone)
     throw Error{"TypeError",
                 "scale: expected a float or None, got another type"};
+  if (args[0].type_index == kTVMFFIFloat)
+    p.scale = args[0].v_float64 != 0 ? args[0].v_float64
+                                     : std::numeric_limits<double>::min();
   const auto [options, threads, maxSeqlen] = readIntegers<kNumOptions - 1>(
       args + 1, "options, num_threads, max_seqlen: expected integers");
-  p.threads = static_cast<int>(std::clamp<int64_t>(threads, 0, 1024));
+  if (threads < 1)
+    fail("num_threads", "at least 1", "0"); // That of smaller ones, too.
+  p.threads = static_cast<int>(std::min<int64_t>(threads, 1024));
   p.maxSeqlen = maxSeqlen;
   unpackOptions(options, p);
-}
-
-void gdn::bridge::setScale(const TVMFFIAny &scale, Problem &p) {
-  if (scale.type_index == kTVMFFIFloat)
-    p.scale = scale.v_float64;
-  else if (p.q.rank == kMaxRank && p.keyChannels() > 0)
-    p.scale = std::pow(static_cast<double>(p.keyChannels()), -0.5);
 }
 
 bool gdn::bridge::canReadObjects(const DLPackExchangeAPI &api) {
@@ -168,7 +162,7 @@ bool gdn::bridge::canReadObjects(const DLPackExchangeAPI &api) {
 void gdn::bridge::readObjects(const DLPackExchangeAPI &api, void *tuple,
                               Problem &p) {
   intptr_t index = 0;
-  for (Array *array : arraysOf<cpu::Arrays>(p)) {
+  for (Array *array : arraysOf<native::Arrays>(p)) {
     void *object = PyTuple_GetItem(tuple, index++);
     if (object == &_Py_NoneStruct)
       continue;

@@ -37,7 +37,7 @@ MAY_INCLUDE = {
     "Tools": ["Dialect/GDN", "Dialect/ElementTypes.h", "Pipelines", "Target", "CostModel", "Reference", "InitAll.h", "Version.h",
               "Conversion/ScheduleTemplates.h", "gdn-c/Runtime.h"],
     # The library of the Python package.
-    "native": ["CostModel", "gdn-c/Calls.h", "gdn-c/Runtime.h"],
+    "native": ["gdn-c/Calls.h", "gdn-c/Runtime.h"],
     # The precompiled headers and the one-file headers of InitAll.
     "Precompiled": [],
     "PrecompiledDialects": ["Dialect/GDN/IR", "Dialect/Tile/IR", "Dialect/Warp/IR"],

@@ -177,7 +177,7 @@ TEST_F(Pools, OtherCallsHaveOtherFunctions) {
 TEST_F(Pools, StatesAreUpdatedInPlace) {
   call.tensors["final_state"].data = nullptr;
   EXPECT_EQ(choose(call), "final_state: expected initial_state, the pool, with "
-                          "state_indices, got another array");
+                          "state_indices, got another tensor");
   call.tensors.erase("final_state");
   EXPECT_EQ(choose(call), "final_state: expected initial_state, the pool, with "
                           "state_indices, got None");
@@ -259,7 +259,7 @@ TEST_F(Table, BadCallsAreRefused) {
   EXPECT_EQ(choose(call).find("not served: scale: expected K^(-1/2)"), 0u);
   call.call.scale = 0;
   call.tensors.erase("k");
-  EXPECT_EQ(choose(call), "expected k of 4 dimensions, got none");
+  EXPECT_EQ(choose(call), "k: expected a tensor, got None");
   TestCall later(512);
   later.get();
   later.call.struct_size += 8;

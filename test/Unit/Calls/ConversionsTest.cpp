@@ -79,7 +79,7 @@ TEST_F(Planned, APoolIsNotCopied) {
   plan.variant = &entry.variants.back();
   plan.entry = &entry.desc;
   Call read(given.get());
-  ASSERT_EQ(placeArguments(read, plan), GDN_SUCCESS);
+  ASSERT_EQ(findPlaces(read, plan), nullptr);
   placeConversions(read, plan);
   auto [call, arguments, copies] = Converted(given.get(), plan);
   EXPECT_TRUE(copies.isEmpty());

@@ -101,7 +101,7 @@ static const GdnEntryDesc entry = {
 static const GdnEntryDesc *const entries[] = {&entry};
 static void *room = nullptr;
 static const GdnCallTable table = {
-    sizeof(GdnCallTable), 1, 0, entries, nullptr, &room};
+    sizeof(GdnCallTable), 1, 0, entries, nullptr, &room, nullptr, 0};
 
 //===----------------------------------------------------------------------===//
 // Calls
@@ -122,7 +122,7 @@ struct Run : ::testing::Test {
     plan.table = &table;
     plan.variant = &variant;
     for (int8_t i = 0; i < 4; ++i) {
-      tensors[i] = {fakeAddress(0, 0x100000 * (i + 1)), GDN_DTYPE_BF16, 4,
+      tensors[i] = {fakeAddress(0, 0x4000000 * (i + 1)), GDN_DTYPE_BF16, 4,
                     extents, nullptr};
       listed[i] = {args[i].name, &tensors[i]};
       plan.arguments[i] = i;
@@ -158,7 +158,7 @@ TEST_F(Run, TheCallersAllocatorGivesTheWorkspace) {
   auto allocate = [](void *user, int32_t device, uint64_t bytes, void *,
                      void **memory) -> GdnRuntimeStatus {
     *static_cast<uint64_t *>(user) = bytes;
-    *memory = fakeAddress(device, 0x8000000);
+    *memory = fakeAddress(device, 0x80000000);
     return GDN_SUCCESS;
   };
   ASSERT_EQ(gdnCallRun(&plan, &call, allocate, &asked, fakeStream(0)),
@@ -169,7 +169,7 @@ TEST_F(Run, TheCallersAllocatorGivesTheWorkspace) {
   EXPECT_STREQ(reinterpret_cast<const char *>(fakeLastLaunch()->function),
                "second");
   EXPECT_EQ(fakeLastLaunch()->config.stream, fakeStream(0));
-  EXPECT_EQ(readByLast(), fakeAddress(0, 0x8000000));
+  EXPECT_EQ(readByLast(), fakeAddress(0, 0x80000000));
   EXPECT_EQ(fakeCount("cuMemAlloc"), 0);
 }
 

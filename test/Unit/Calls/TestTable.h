@@ -27,7 +27,7 @@ struct Table : ::testing::Test {
     addVariants(halves, GDN_DTYPE_BF16, /*isPacked=*/false);
     packed.add("one", "cta_per_head", GDN_DTYPE_F32, /*isPacked=*/true);
     entries = {&rows.desc, &halves.desc, &packed.desc};
-    table = {sizeof(table), 3, 0, entries.data(), nullptr, &room};
+    table = {sizeof(table), 3, 0, entries.data(), nullptr, &room, nullptr, 0};
   }
 
   static void addVariants(TestEntry &entry, int32_t state, bool isPacked) {

@@ -1,27 +1,29 @@
-//===- CPU.h - Calls on a CPU -----------------------------------*- C++ -*-===//
+//===- Items.h - Calls on a CPU ---------------------------------*- C++ -*-===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// A compiled function computes one item of a call (GdnItemDesc), on views of
+// the caller's arrays: numbers of sequences and heads, packed sequences and
+// strides are settled around it, so one function serves all of them.
+//
+//===----------------------------------------------------------------------===//
 
-#ifndef GDN_PYTHON_NATIVE_CPU_H
-#define GDN_PYTHON_NATIVE_CPU_H
+#ifndef GDN_LIB_CALLS_ITEMS_H
+#define GDN_LIB_CALLS_ITEMS_H
 
-#include "Problem.h"
-
-#include "gdn/CostModel/CostModel.h"
+#include "Check.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdlib>
-#include <functional>
-#include <span>
+#include <new>
 #include <vector>
 
-namespace gdn::cpu {
+namespace gdn::calls {
 
 //===----------------------------------------------------------------------===//
 // Elements
@@ -68,27 +70,66 @@ inline uint16_t floatToF16(float value) {
 }
 
 /// The element at `index` of an array of floats of any type.
-inline float loadFloat(const void *data, Element element, int64_t index) {
-  if (element == Element::F32)
+inline float loadFloat(const void *data, int32_t dtype, int64_t index) {
+  if (dtype == GDN_DTYPE_F32)
     return static_cast<const float *>(data)[index];
   uint16_t bits = static_cast<const uint16_t *>(data)[index];
-  return element == Element::BF16 ? bf16ToFloat(bits) : f16ToFloat(bits);
+  return dtype == GDN_DTYPE_BF16 ? bf16ToFloat(bits) : f16ToFloat(bits);
 }
 
-inline void storeFloat(void *data, Element element, int64_t index,
-                       float value) {
-  if (element == Element::F32)
+inline void storeFloat(void *data, int32_t dtype, int64_t index, float value) {
+  if (dtype == GDN_DTYPE_F32)
     static_cast<float *>(data)[index] = value;
   else
     static_cast<uint16_t *>(data)[index] =
-        element == Element::BF16 ? floatToBF16(value) : floatToF16(value);
+        dtype == GDN_DTYPE_BF16 ? floatToBF16(value) : floatToF16(value);
 }
 
 //===----------------------------------------------------------------------===//
-// The compiled kernels
+// Calls
 //===----------------------------------------------------------------------===//
 
-/// An argument of a kernel in the compiler's C interface
+/// A call on a CPU, with its arrays and facts at hand.
+struct ItemCall : CallArrays {
+  explicit ItemCall(const Call &call);
+
+  CallArrays gradients;
+  bool l2norm, stateVFirst, isFixed, hasChannelGates;
+  /// Whether tokens are to be taken one by one, and in float32.
+  bool isByToken, isInFloat32;
+  /// Whether a gate is the decay itself, not its logarithm, and whether it has
+  /// parameters; the least logarithm that these make, or 0.
+  bool hasLinearGates, hasRawGates;
+  double lowerBound = 0;
+  /// What the sigmoid of beta is multiplied by; 0 where beta is a value.
+  float sigmoid;
+  double scale;
+  int32_t threads;
+  int64_t firstState, sequences;
+
+  int64_t tokens() const { return q.shape[1]; }
+  int64_t keyHeads() const { return q.shape[2]; }
+  int64_t keyChannels() const { return q.shape[3]; }
+  int64_t valueHeads() const { return v.shape[2]; }
+  int64_t valueChannels() const { return v.shape[3]; }
+  int64_t channels() const { return std::max(keyChannels(), valueChannels()); }
+  /// The function of GdnItemDesc that computes a forward, or a backward.
+  int forwardFunction() const { return 2 * stateVFirst + l2norm; }
+  int backwardFunction() const { return hasLinearGates && gate.isPresent(); }
+  /// Tokens between the states that a sequence keeps, none from 0 down.
+  int64_t keptEvery(int64_t sequence) const {
+    return keepsEvery() ? stepIntervals.integerAt(sequence)
+                        : stepIndices.isPresent();
+  }
+  /// Gates of a token and value head.
+  int64_t gatesOfHead() const { return hasChannelGates ? keyChannels() : 1; }
+};
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+/// An argument of a function in the compiler's C interface
 /// (gdn/Pipelines/Pipelines.h): `dims` are the extents, then the strides.
 struct MemRef {
   void *allocated, *aligned;
@@ -96,60 +137,27 @@ struct MemRef {
   int64_t dims[2 * kMaxRank];
 };
 
-enum class Algorithm : uint8_t {
-#define GDN_CPU_ALGORITHM(key) key,
-#include "Manifest.inc"
-};
-
-/// What a gate decays: the state of a head, or a key channel of it.
-enum class Decay : uint8_t {
-#define GDN_DECAY(key) key,
-#include "Manifest.inc"
-};
-
-/// Levels of x86-64 that kernels are compiled for, in ascending order, as the
-/// manifest lists them.
-using Isa = cost::CoreLevel;
-
-/// The kernels of one size. Each computes an item of the grid, a sequence and a
-/// value head, B = Hq = H = 1, of the MemRefs q, k, v, beta, gate and initial
-/// state. Gates are logarithms, one a token or one a token and key channel.
-struct KernelSet {
-  Algorithm algorithm;
-  Decay decay;
-  Element element;
-  /// K = V.
-  int64_t channels;
-  Isa isa;
-  /// What kernels of this type of arrays cost.
-  cost::CoreOperand operand;
-  /// The name that people see.
-  const char *name;
-  /// Forwards, whose next arguments are o and the final state: of states [K, V]
-  /// and [V, K], each without and with normalised q and k. Or gradients, in
-  /// float32 with states [K, V]: their next arguments are the gradients of
-  /// these two, and those of the first six, written. They are of gates as
-  /// logarithms, and of gates as factors, whose gradient divides by none.
-  void (*functions[4])();
-};
-
-/// Calls one of these functions.
+/// Calls one of the functions of an item.
 template <typename... Arguments>
-void callKernel(void (*function)(), Arguments... arguments) {
+void callItem(void (*function)(), Arguments... arguments) {
   reinterpret_cast<void (*)(decltype(&arguments)...)>(function)(&arguments...);
 }
 
-/// All that this build carries.
-std::span<const KernelSet> allKernels();
-
-/// The smallest kernel of at least `channels` channels for this CPU, in its
-/// highest level; null if there is none.
-const KernelSet *findKernel(Algorithm algorithm, Decay decay, Element element,
-                            int64_t channels);
-
-/// The name of the fastest level of this CPU, or of the one of its levels that
-/// the environment variable GDN_CPU_ISA names; "none" if it has none.
-const char *getIsa();
+/// Does what makeItem() gives for each item, on up to `threads` threads, each
+/// of which has its own.
+template <typename MakeItem>
+void forEachItem(int64_t count, int threads, MakeItem makeItem) {
+  auto work = [](void *user, GdnItems *items) -> GdnRuntimeStatus {
+    return guarded([&] {
+      auto item = (*static_cast<MakeItem *>(user))();
+      for (int64_t i; (i = gdnItemsNext(items)) >= 0;)
+        item(i);
+    });
+  };
+  // Out of memory, which another thread may have said.
+  if (gdnItemsRun(count, threads, work, &makeItem))
+    throw std::bad_alloc();
+}
 
 //===----------------------------------------------------------------------===//
 // What items read and write
@@ -165,7 +173,7 @@ using Ranges = std::vector<Range>;
 
 /// The sequences of a call. Where boundaries are only described, they are of
 /// the same length.
-Ranges rangesOf(const Problem &problem);
+Ranges rangesOf(const ItemCall &call);
 
 /// The longest first, so that no thread is left alone with one at the end.
 void sortByLength(Ranges &ranges);
@@ -176,7 +184,7 @@ using Floats = std::vector<float>;
 /// elements. Those of an absent array have no rows.
 struct Matrix {
   char *data = nullptr;
-  Element element = Element::F32;
+  int32_t dtype = GDN_DTYPE_F32;
   int64_t rows = 0, columns = 0, rowStride = 0, columnStride = 1;
 
   /// As [1, rows, 1, columns], [1, rows, 1] of a column, and [1, 1, rows,
@@ -193,23 +201,23 @@ struct Matrix {
 };
 
 /// The tokens at a head of an array [B, T, H, C] or [B, T, H].
-Matrix tokensOf(const Array &array, const Range &range, int64_t head);
+Matrix tokensOf(const View &array, const Range &range, int64_t head);
 /// What a head has of a parameter, [H] or [H width], or in rows [H, width].
-Matrix parameterOf(const Array &parameter, int64_t head, int64_t width);
+Matrix parameterOf(const View &parameter, int64_t head, int64_t width);
 /// The state of a row and head; `isTurned` as [K, V] if it is [V, K].
-Matrix stateOf(const Array &states, int64_t row, int64_t head,
+Matrix stateOf(const View &states, int64_t row, int64_t head,
                bool isTurned = false);
 
-/// The row of `problem.initialState` and `problem.finalState` that has the
+/// The row of `call.initialState` and `call.finalState` that has the
 /// state of a sequence; -1 of a sequence that has none in a pool.
-int64_t stateRowOf(const Problem &problem, int64_t sequence);
-/// The row of `problem.stepStates` that has a kept state of a sequence, and
-/// that of the state before a token; -1 if there is none, or if the token
-/// follows the one before.
-int64_t stepRowOf(const Problem &problem, int64_t sequence, int64_t step);
-int64_t parentRowOf(const Problem &problem, int64_t sequence, int64_t step);
+int64_t stateRowOf(const ItemCall &call, int64_t sequence);
+/// The row of `call.stepStates` that has a kept state of a sequence, and that
+/// of the state before a token; -1 if there is none, or if the token follows
+/// the one before.
+int64_t stepRowOf(const ItemCall &call, int64_t sequence, int64_t step);
+int64_t parentRowOf(const ItemCall &call, int64_t sequence, int64_t step);
 /// The state that a sequence begins with, at a head; without data for zeros.
-Matrix stateBefore(const Problem &problem, int64_t sequence, int64_t head,
+Matrix stateBefore(const ItemCall &call, int64_t sequence, int64_t head,
                    bool isTurned = false);
 
 /// Memory as dense rows.
@@ -222,7 +230,7 @@ void copy(const Matrix &from, const Matrix &to);
 Matrix load(const Matrix &from, Floats &to, int64_t rows, int64_t columns);
 
 /// Makes outputs of tokens zeros, of all heads.
-void clearOutputs(const Problem &problem, const Range &range);
+void clearOutputs(const ItemCall &call, const Range &range);
 
 /// Kernels take log gates below this for one in whose decay, 2^-128, nothing is
 /// left of a state.
@@ -233,7 +241,7 @@ constexpr float kLeastGate = -89.0f;
 /// itself: they are double.
 class RawGate {
 public:
-  RawGate(const Problem &problem, int64_t head);
+  RawGate(const ItemCall &call, int64_t head);
 
   /// Those of a token, as many as it has gates.
   Floats biases;
@@ -267,61 +275,62 @@ private:
 
 /// The logarithms of the decay at one head, [tokens]; of gates per channel
 /// [tokens, channels], with zeros behind those of the call.
-void loadGate(const Problem &problem, const Range &range, int64_t head,
+void loadGate(const ItemCall &call, const Range &range, int64_t head,
               int64_t channels, Floats &gate);
 /// The write strengths at one head.
-void loadBeta(const Problem &problem, const Range &range, int64_t head,
+void loadBeta(const ItemCall &call, const Range &range, int64_t head,
               Floats &beta);
 
-/// Does what makeItem() gives for each item, on up to `threads` threads, this
-/// one among them. Each has its own. Threads live as long as the call: nothing
-/// is left behind that a fork, or another library's threads, could trip over.
-/// If no further thread can be had, those that exist do the work.
-void forEachItem(int64_t count, int threads,
-                 const std::function<std::function<void(int64_t)>()> &makeItem);
-
 //===----------------------------------------------------------------------===//
-// Calls
+// What a call runs
 //===----------------------------------------------------------------------===//
 
-/// What a call runs.
-struct KernelChoice {
-  const KernelSet *kernel = nullptr;
-  /// Arrays are copied to the kernel's number of channels and type.
-  bool padded = false;
+/// Which functions compute the items of a forward, and how.
+struct ItemChoice {
+  const GdnItemDesc *items = nullptr;
   int threads = 1;
-  /// Predicted seconds of both algorithms on one thread.
+  /// Predicted seconds of both ops on one thread.
   double chunkSeconds = 0, recurrentSeconds = 0;
+
+  /// Those of the chosen one.
+  double seconds() const {
+    return items->op == kTokenOp ? recurrentSeconds : chunkSeconds;
+  }
 };
 
 /// Tokens that a padded copy holds at a time.
 inline constexpr int64_t kSegmentTokens = 2048;
 
-/// Threads that are worth starting for so many items, which take one thread
-/// `seconds`.
-int countThreads(const Problem &problem, int64_t items, double seconds);
+/// Whether arrays are copied to the functions' number of channels and type.
+bool isPadded(const ItemCall &call, const GdnItemDesc &items);
 
-/// Decides for sequences of a problem that `check` accepts.
-KernelChoice chooseKernel(const Problem &problem, const Ranges &sequences);
+/// Decides for these sequences of a forward.
+ItemChoice chooseItems(const GdnCallTable &table, const ItemCall &call,
+                       const Ranges &sequences);
 
-/// What a call would run as a JSON object.
-std::string describe(const Problem &problem);
-
-/// Checks a call and runs it.
-void run(const Problem &problem);
-
-/// Computes these sequences as the choice says.
-void runForward(const Problem &problem, const KernelChoice &chosen,
+/// Computes these sequences.
+void runForward(const ItemCall &call, const GdnItemDesc &items, int threads,
                 Ranges sequences);
 
-/// Computes segments of the sequences side by side.
-void runInSegments(const Problem &problem, const Ranges &sequences);
+/// Computes segments of the sequences side by side: of so many tokens, or as
+/// many of the longest sequence.
+void runInSegments(const GdnCallTable &table, const ItemCall &call,
+                   int64_t split, const Ranges &sequences);
 
-/// Writes the gradients of a call whose `o` and `finalState` are the gradients
-/// of these outputs; absent ones are zero. Nothing but the call's inputs was
-/// kept: what the gradients need of the forward is computed again.
-void runBackward(const Problem &problem, Ranges sequences);
+/// Writes the gradients of a call; absent ones of outputs are zero. Nothing but
+/// the call's inputs was kept: what the gradients need of the forward is
+/// computed again.
+void runBackward(const ItemCall &call, const GdnItemDesc &items, int threads,
+                 Ranges sequences);
 
-} // namespace gdn::cpu
+/// Plans a call on a CPU, runs it, and says as JSON what a forward would run.
+/// Refusals are thrown.
+void planItems(const GdnCallTable &table, const Call &call,
+               const ItemCall &onCPU, GdnCallPlan &plan);
+void runItems(const GdnCallPlan &plan, const Call &call, const ItemCall &onCPU);
+std::string describeItems(const GdnCallTable &table, const Call &call,
+                          const ItemCall &onCPU);
 
-#endif // GDN_PYTHON_NATIVE_CPU_H
+} // namespace gdn::calls
+
+#endif // GDN_LIB_CALLS_ITEMS_H

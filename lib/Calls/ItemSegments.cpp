@@ -1,4 +1,4 @@
-//===- ForwardSegments.cpp - Cut sequences on a CPU -----------------------===//
+//===- ItemSegments.cpp - Cut sequences on a CPU --------------------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,40 +14,40 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CPU.h"
+#include "Items.h"
 
 #include <algorithm>
 #include <utility>
 
-using namespace gdn::cpu;
+using namespace gdn::calls;
 
 namespace {
 /// One batch row, or all packed sequences, in segments.
 class SegmentedRow {
 public:
-  SegmentedRow(const Problem &problem, Ranges sequences);
+  SegmentedRow(const GdnCallTable &table, const ItemCall &call, int64_t split,
+               Ranges sequences);
 
   void run();
 
 private:
   /// The states [S, H, K, columns] of all segments.
-  Array statesIn(Floats &memory, int64_t columns) const {
-    return {.element = Element::F32,
-            .rank = kMaxRank,
-            .sizes = {std::ssize(segments), H, K, columns},
-            .strides = {H * K * columns, K * columns, columns, 1},
-            .data = memory.data()};
+  View statesIn(Floats &memory, int64_t columns) const {
+    const Strides shape = {std::ssize(segments), H, K, columns};
+    return View(
+        {memory.data(), GDN_DTYPE_F32, kMaxRank, shape.data(), nullptr});
   }
-  /// The forward of `problem` on those segments. What the caller says of all
+  /// The forward of `call` on those segments. What the caller says of all
   /// stays: it may be that no length chooses the kernel.
-  void runPart(Problem problem, const Array &initial, const Array &final,
+  void runPart(ItemCall call, const View &initial, const View &final,
                const Ranges &part) const;
   void makeMaps();
   void scan(size_t number, int64_t head);
-  void copyLast(const Array &states, size_t number, int64_t head) const;
+  void copyLast(const View &states, size_t number, int64_t head) const;
   template <typename Function> void forEachState(Function function) const;
 
-  const Problem &p;
+  const GdnCallTable &table;
+  const ItemCall &p;
   int64_t K, V, H;
   Ranges sequences;
   /// The segments, the numbers of each sequence's first one, and those with
@@ -60,23 +60,22 @@ private:
 };
 } // namespace
 
-/// The tokens of a segment where the longest sequence has so many.
-static int64_t lengthOf(const Problem &p, int64_t longest) {
-  int64_t value = static_cast<int64_t>(p.splitBy);
-  if (p.hasFixedKernels())
-    return value;
-  constexpr int64_t chunk = gdn::manifest::CPUChunkTokens;
-  int64_t chunks = (longest + chunk - 1) / chunk;
-  return std::max<int64_t>((chunks + value - 1) / value, 1) * chunk;
+/// The tokens of a segment if the longest sequence has so many.
+static int64_t lengthOf(const ItemCall &p, int64_t split, int64_t longest) {
+  if (p.isFixed)
+    return split;
+  int64_t chunks = (longest + kChunkTokens - 1) / kChunkTokens;
+  return std::max<int64_t>((chunks + split - 1) / split, 1) * kChunkTokens;
 }
 
-SegmentedRow::SegmentedRow(const Problem &problem, Ranges given)
-    : p(problem), K(p.keyChannels()), V(p.valueChannels()), H(p.valueHeads()),
-      sequences(std::move(given)) {
+SegmentedRow::SegmentedRow(const GdnCallTable &table, const ItemCall &call,
+                           int64_t split, Ranges given)
+    : table(table), p(call), K(p.keyChannels()), V(p.valueChannels()),
+      H(p.valueHeads()), sequences(std::move(given)) {
   int64_t longest = 0;
   for (const Range &range : sequences)
     longest = std::max(longest, range.length());
-  int64_t length = lengthOf(p, longest);
+  int64_t length = lengthOf(p, split, longest);
   for (const Range &range : sequences) {
     first.push_back(std::ssize(segments));
     for (int64_t t = range.begin; t < range.end; t += length) {
@@ -96,13 +95,14 @@ SegmentedRow::SegmentedRow(const Problem &problem, Ranges given)
     entry.resize(states * V);
 }
 
-void SegmentedRow::runPart(Problem problem, const Array &initial,
-                           const Array &final, const Ranges &part) const {
-  problem.stateVFirst = false;
-  problem.initialState = initial;
-  problem.finalState = final;
-  problem.stateIndices = problem.hasInitialState = Array();
-  runForward(problem, chooseKernel(problem, segments), part);
+void SegmentedRow::runPart(ItemCall call, const View &initial,
+                           const View &final, const Ranges &part) const {
+  call.stateVFirst = false;
+  call.initialState = initial;
+  call.finalState = final;
+  call.stateIndices = call.hasInitialState = View{};
+  ItemChoice chosen = chooseItems(table, call, segments);
+  runForward(call, *chosen.items, chosen.threads, part);
 }
 
 /// The maps of segments with others behind them. No output is read.
@@ -110,25 +110,25 @@ void SegmentedRow::makeMaps() {
   if (ahead.empty())
     return;
   // o has its values last.
-  runPart(p, Array(), statesIn(added, V), ahead);
-  Problem problem = p;
+  runPart(p, View{}, statesIn(added, V), ahead);
+  ItemCall call = p;
   Floats zeros(K);
-  problem.v.data = zeros.data();
-  problem.v.sizes[3] = K;
-  problem.v.strides = {0, 0, 0, 1};
+  call.v.tensor.data = zeros.data();
+  call.v.shape[3] = K;
+  call.v.strides = {0, 0, 0, 1};
   std::vector<char> unread;
   if (K != V) {
-    unread.resize(p.tokens() * H * K * sizeOf(p.o.element));
-    problem.o.data = unread.data();
-    problem.o.sizes[3] = K;
-    problem.o.strides = {0, H * K, K, 1};
+    unread.resize(p.tokens() * H * K * sizeOf(p.o.tensor.dtype));
+    call.o.tensor.data = unread.data();
+    call.o.shape[3] = K;
+    call.o.strides = {0, H * K, K, 1};
   }
   Floats identity(K * K);
   for (int64_t i = 0; i < K; ++i)
     identity[i * K + i] = 1;
-  Array initial = statesIn(identity, K);
+  View initial = statesIn(identity, K);
   initial.strides = {0, 0, K, 1};
-  runPart(problem, initial, statesIn(maps, K), ahead);
+  runPart(call, initial, statesIn(maps, K), ahead);
 }
 
 /// The states before the segments of a sequence.
@@ -161,7 +161,7 @@ void SegmentedRow::scan(size_t number, int64_t head) {
 
 /// The state behind a sequence, of those behind all segments. One without
 /// tokens keeps its own.
-void SegmentedRow::copyLast(const Array &states, size_t number,
+void SegmentedRow::copyLast(const View &states, size_t number,
                             int64_t head) const {
   int64_t sequence = sequences[number].sequence;
   int64_t row = stateRowOf(p, sequence);
@@ -184,12 +184,14 @@ void SegmentedRow::forEachState(Function function) const {
 }
 
 void SegmentedRow::run() {
-  if (segments.empty())
-    return runForward(p, chooseKernel(p, sequences), sequences);
+  if (segments.empty()) {
+    ItemChoice chosen = chooseItems(table, p, sequences);
+    return runForward(p, *chosen.items, chosen.threads, sequences);
+  }
   makeMaps();
   forEachState([&](size_t number, int64_t head) { scan(number, head); });
   // What segments add has been read.
-  Array before, behind;
+  View before{}, behind{};
   if (!entry.empty())
     before = statesIn(entry, V);
   if (p.finalState.isPresent())
@@ -205,10 +207,11 @@ void SegmentedRow::run() {
       clearOutputs(p, range);
 }
 
-void gdn::cpu::runInSegments(const Problem &p, const Ranges &sequences) {
+void gdn::calls::runInSegments(const GdnCallTable &table, const ItemCall &p,
+                               int64_t split, const Ranges &sequences) {
   if (p.cuSeqlens.isPresent())
-    return SegmentedRow(p, sequences).run();
+    return SegmentedRow(table, p, split, sequences).run();
   // Rows one by one have memory for one.
   for (const Range &row : sequences)
-    SegmentedRow(p, {row}).run();
+    SegmentedRow(table, p, split, {row}).run();
 }

@@ -1,37 +1,34 @@
-//===- Forward.cpp - Run the items of a call ------------------------------===//
+//===- ItemForward.cpp - Run the items of a call --------------------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-
-// A kernel computes one item, a sequence and a value head, on views of the
-// caller's arrays: numbers of sequences and heads, packed sequences and strides
-// are settled here, so one compiled kernel serves all of them. What a kernel
-// does not read itself is copied to memory of the thread: gates and beta, whose
-// forms are many and whose arrays are small; states of 16 bits, or whose rows
-// have gaps between their elements; heads whose channels a kernel has more of
-// (zeros there change no result), whose channels do not lie side by side, or
-// whose 16 bits are computed in float32.
+//
+// What a function does not read itself is copied to memory of the thread: gates
+// and beta, whose forms are many and whose arrays are small; states of 16 bits,
+// or whose rows have gaps between their elements; heads whose channels a
+// function has more of (zeros there change no result), whose channels do not
+// lie side by side, or whose 16 bits are computed in float32.
 //
 //===----------------------------------------------------------------------===//
 
-#include "CPU.h"
+#include "Items.h"
 
-using namespace gdn::cpu;
+using namespace gdn::calls;
 
 namespace {
 /// What one thread needs to run items.
 class Worker {
 public:
-  Worker(const Problem &problem, const KernelChoice &chosen);
+  Worker(const ItemCall &call, const GdnItemDesc &items);
   /// `state` is the row of the item's state.
   void runItem(const Range &range, int64_t state, int64_t head);
 
 private:
   /// Tokens of a head as the kernel reads them.
-  Matrix read(const Array &array, const Range &range, int64_t head,
+  Matrix read(const View &array, const Range &range, int64_t head,
               std::vector<char> &memory) const;
   /// Computes tokens, of which the item has `before` in front.
   void runTokens(const Range &range, int64_t before, int64_t head,
@@ -41,11 +38,11 @@ private:
   void keepState(const Matrix &state, int64_t sequence, int64_t step,
                  int64_t head) const;
 
-  const Problem &p;
-  const KernelChoice &chosen;
+  const ItemCall &p;
+  bool padded;
   void (*function)();
   /// What the kernel reads, and its channels.
-  Element element;
+  int32_t dtype;
   int64_t D;
   /// What o still has to be multiplied by: kernels scale by D^(-1/2).
   float factor;
@@ -54,10 +51,10 @@ private:
 };
 } // namespace
 
-Worker::Worker(const Problem &problem, const KernelChoice &chosen)
-    : p(problem), chosen(chosen),
-      function(chosen.kernel->functions[2 * p.stateVFirst + p.l2norm]),
-      element(chosen.kernel->element), D(chosen.kernel->channels) {
+Worker::Worker(const ItemCall &call, const GdnItemDesc &items)
+    : p(call), padded(isPadded(call, items)),
+      function(items.functions[p.forwardFunction()]), dtype(items.dtype),
+      D(items.channels) {
   double exact = p.scale * std::sqrt(static_cast<double>(D));
   // The kernel's own scale is a float.
   factor = std::abs(exact - 1.0) < 1e-7 ? 1.0f : static_cast<float>(exact);
@@ -70,22 +67,22 @@ Matrix Worker::scratchState(Floats &memory) const {
 
 /// Whether a kernel reads and writes a state where it lies.
 static bool isDirect(const Matrix &state) {
-  return state.data && state.element == Element::F32 && state.columnStride == 1;
+  return state.data && state.dtype == GDN_DTYPE_F32 && state.columnStride == 1;
 }
 
-Matrix Worker::read(const Array &array, const Range &range, int64_t head,
+Matrix Worker::read(const View &array, const Range &range, int64_t head,
                     std::vector<char> &memory) const {
   Matrix given = tokensOf(array, range, head);
-  if (!chosen.padded)
+  if (!padded)
     return given;
   // At least one token, so that there is an address.
-  size_t bytes = std::max<int64_t>(given.rows, 1) * D * sizeOf(element);
+  size_t bytes = std::max<int64_t>(given.rows, 1) * D * sizeOf(dtype);
   if (given.columns < D)
     memory.assign(bytes, 0);
   memory.resize(bytes);
-  Matrix padded = {memory.data(), element, given.rows, D, D};
-  copy(given, padded);
-  return padded;
+  Matrix wide = {memory.data(), dtype, given.rows, D, D};
+  copy(given, wide);
+  return wide;
 }
 
 void Worker::runTokens(const Range &range, int64_t before, int64_t head,
@@ -93,29 +90,29 @@ void Worker::runTokens(const Range &range, int64_t before, int64_t head,
   int64_t keyHead = head / (p.valueHeads() / p.keyHeads());
   int64_t tokens = range.length();
   Matrix o = tokensOf(p.o, range, head), written = o;
-  if (chosen.padded) {
-    copies[3].resize(std::max<int64_t>(tokens, 1) * D * sizeOf(element));
-    written = {copies[3].data(), element, tokens, D, D};
+  if (padded) {
+    copies[3].resize(std::max<int64_t>(tokens, 1) * D * sizeOf(dtype));
+    written = {copies[3].data(), dtype, tokens, D, D};
   }
   auto partOf = [&](Floats &memory, int64_t width) {
     Matrix all = matrixOf(memory, width);
-    return Matrix{all.data + before * width * sizeOf(Element::F32), all.element,
+    return Matrix{all.data + before * width * sizeOf(GDN_DTYPE_F32), all.dtype,
                   tokens, width, width};
   };
-  Matrix gates = partOf(gate, p.hasChannelGates() ? D : 1);
-  callKernel(function, read(p.q, range, keyHead, copies[0]).asTokens(),
-             read(p.k, range, keyHead, copies[1]).asTokens(),
-             read(p.v, range, head, copies[2]).asTokens(),
-             partOf(beta, 1).asColumn(),
-             p.hasChannelGates() ? gates.asTokens() : gates.asColumn(),
-             from.asState(), written.asTokens(), to.asState());
+  Matrix gates = partOf(gate, p.hasChannelGates ? D : 1);
+  callItem(function, read(p.q, range, keyHead, copies[0]).asTokens(),
+           read(p.k, range, keyHead, copies[1]).asTokens(),
+           read(p.v, range, head, copies[2]).asTokens(),
+           partOf(beta, 1).asColumn(),
+           p.hasChannelGates ? gates.asTokens() : gates.asColumn(),
+           from.asState(), written.asTokens(), to.asState());
   // In the kernel's type, which may be wider than the caller's.
   for (int64_t t = 0; t < tokens && factor != 1.0f; ++t) {
-    char *row = written.data + t * written.rowStride * sizeOf(element);
+    char *row = written.data + t * written.rowStride * sizeOf(dtype);
     for (int64_t i = 0; i < o.columns; ++i)
-      storeFloat(row, element, i, factor * loadFloat(row, element, i));
+      storeFloat(row, dtype, i, factor * loadFloat(row, dtype, i));
   }
-  if (chosen.padded)
+  if (padded)
     copy(written, o);
 }
 
@@ -123,10 +120,11 @@ void Worker::keepState(const Matrix &state, int64_t sequence, int64_t step,
                        int64_t head) const {
   auto *entries = reinterpret_cast<float *>(state.data);
   uint16_t bits;
-  bool isRounded = p.stepStates.element != Element::F32 && !p.keepsEvery();
+  bool isRounded =
+      p.stepStates.tensor.dtype != GDN_DTYPE_F32 && !p.keepsEvery();
   for (int64_t i = 0; isRounded && i < D * D; ++i) {
-    storeFloat(&bits, p.stepStates.element, 0, entries[i]);
-    entries[i] = loadFloat(&bits, p.stepStates.element, 0);
+    storeFloat(&bits, p.stepStates.tensor.dtype, 0, entries[i]);
+    entries[i] = loadFloat(&bits, p.stepStates.tensor.dtype, 0);
   }
   if (int64_t row = stepRowOf(p, sequence, step); row >= 0)
     copy(state, stateOf(p.stepStates, row, head));
@@ -137,12 +135,12 @@ void Worker::runItem(const Range &range, int64_t state, int64_t head) {
   loadBeta(p, range, head, beta);
   Matrix from = stateBefore(p, range.sequence, head),
          to = stateOf(p.finalState, state, head);
-  if (chosen.padded || !isDirect(from))
+  if (padded || !isDirect(from))
     from = load(from, states[0], D, D);
   // The kernel writes the caller's state where it may: float32 in rows, and
   // not the one that it reads.
   int64_t every = std::max<int64_t>(p.keptEvery(range.sequence), 0);
-  bool inParts = chosen.padded || every;
+  bool inParts = padded || every;
   bool writesTo = !inParts && isDirect(to) && to.data != from.data;
   Matrix spare[2] = {writesTo ? to : scratchState(states[1]),
                      inParts ? scratchState(states[2]) : Matrix()};
@@ -168,12 +166,12 @@ void Worker::runItem(const Range &range, int64_t state, int64_t head) {
     copy(from, to);
 }
 
-void gdn::cpu::runForward(const Problem &p, const KernelChoice &chosen,
-                          Ranges sequences) {
+void gdn::calls::runForward(const ItemCall &p, const GdnItemDesc &items,
+                            int threads, Ranges sequences) {
   sortByLength(sequences);
   int64_t H = p.valueHeads();
-  forEachItem(std::ssize(sequences) * H, chosen.threads, [&] {
-    return [&, worker = Worker(p, chosen)](int64_t i) mutable {
+  forEachItem(std::ssize(sequences) * H, threads, [&] {
+    return [&, worker = Worker(p, items)](int64_t i) mutable {
       const Range &range = sequences[i / H];
       int64_t state = stateRowOf(p, range.sequence);
       if (state >= 0)

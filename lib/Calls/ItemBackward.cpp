@@ -1,4 +1,4 @@
-//===- Backward.cpp - The gradients of a call on a CPU --------------------===//
+//===- ItemBackward.cpp - The gradients of a call on a CPU ----------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,13 +15,10 @@
 // order, and rounded once. So are those of the parameters, in the sequences'
 // order: results do not depend on the number of threads.
 
-#include "CPU.h"
+#include "Items.h"
 
-using namespace gdn::cpu;
+using namespace gdn::calls;
 
-/// A backward is taken for this many times the forward in chunks. It decides on
-/// threads alone.
-static constexpr double kBackwardCost = 4.0;
 /// What is added to the squares of a row before its norm, as in the forward.
 static constexpr float kNormEpsilon = 1e-6f;
 
@@ -29,7 +26,7 @@ namespace {
 /// What one thread needs to run items.
 class Worker {
 public:
-  Worker(const Problem &problem, const KernelSet &kernels, Floats &dALog,
+  Worker(const ItemCall &call, const GdnItemDesc &items, Floats &dALog,
          Floats &dDtBias);
   void runItem(const Range &range, int64_t keyHead);
 
@@ -38,8 +35,8 @@ private:
   void runKernel(Floats *dQK);
   void undoRawGate(const Range &range, int64_t head);
 
-  const Problem &p;
-  const Arrays &wanted;
+  const ItemCall &p;
+  const CallArrays &wanted;
   void (*function)();
   bool linear;
   /// Channels of the kernel, and what it has of a gate.
@@ -58,13 +55,12 @@ private:
 };
 } // namespace
 
-Worker::Worker(const Problem &problem, const KernelSet &kernels, Floats &dALog,
+Worker::Worker(const ItemCall &call, const GdnItemDesc &items, Floats &dALog,
                Floats &dDtBias)
-    : p(problem), wanted(*problem.gradients),
-      linear(p.gateForm().isLinear() && p.gate.isPresent()),
-      D(kernels.channels), width(p.hasChannelGates() ? D : 1), dALog(dALog),
+    : p(call), wanted(call.gradients), linear(p.backwardFunction()),
+      D(items.channels), width(p.hasChannelGates ? D : 1), dALog(dALog),
       dDtBias(dDtBias) {
-  function = kernels.functions[linear];
+  function = items.functions[p.backwardFunction()];
   factor = static_cast<float>(p.scale * std::sqrt(static_cast<double>(D)));
 }
 
@@ -133,18 +129,18 @@ void Worker::runKernel(Floats *dQK) {
   auto column = [](Floats &memory) { return matrixOf(memory, 1).asColumn(); };
   auto state = [&](Floats &memory) { return matrixOf(memory, D).asState(); };
   auto gates = [&](Floats &memory) {
-    return p.hasChannelGates() ? rows(memory) : column(memory);
+    return p.hasChannelGates ? rows(memory) : column(memory);
   };
-  callKernel(function, rows(qk[0]), rows(qk[1]), rows(v), column(beta),
-             gates(gate), state(from), rows(dO), state(dTo), rows(dQK[0]),
-             rows(dQK[1]), rows(dV), column(dBeta), gates(dGate), state(dFrom));
+  callItem(function, rows(qk[0]), rows(qk[1]), rows(v), column(beta),
+           gates(gate), state(from), rows(dO), state(dTo), rows(dQK[0]),
+           rows(dQK[1]), rows(dV), column(dBeta), gates(dGate), state(dFrom));
 }
 
 void Worker::runHead(const Range &range, int64_t head, Floats *dQKOfHead) {
-  auto tokensIn = [&](const Array &array) {
+  auto tokensIn = [&](const View &array) {
     return tokensOf(array, range, head);
   };
-  auto stateIn = [&](const Array &states) {
+  auto stateIn = [&](const View &states) {
     return stateOf(states, range.sequence, head, p.stateVFirst);
   };
   int64_t tokens = range.length();
@@ -168,11 +164,11 @@ void Worker::runHead(const Range &range, int64_t head, Floats *dQKOfHead) {
   else
     dFrom = dTo;
   // Of factors the kernel's own gradient is theirs.
-  if (p.gateForm().hasParameters)
+  if (p.hasRawGates)
     undoRawGate(range, head);
-  if (int most = p.betaForm().sigmoid)
+  if (p.sigmoid != 0)
     for (int64_t t = 0; t < tokens; ++t)
-      dBeta[t] *= beta[t] * (1.0f - beta[t] / static_cast<float>(most));
+      dBeta[t] *= beta[t] * (1.0f - beta[t] / p.sigmoid);
   copy(matrixOf(dV, D), tokensIn(wanted.v));
   copy(matrixOf(dGate, width), tokensIn(wanted.gate));
   copy(matrixOf(dBeta, 1), tokensIn(wanted.beta));
@@ -180,7 +176,7 @@ void Worker::runHead(const Range &range, int64_t head, Floats *dQKOfHead) {
 }
 
 void Worker::runItem(const Range &range, int64_t keyHead) {
-  const Array *given[] = {&p.q, &p.k}, *gradients[] = {&wanted.q, &wanted.k};
+  const View *given[] = {&p.q, &p.k}, *gradients[] = {&wanted.q, &wanted.k};
   for (int i = 0; i < 2; ++i) {
     load(tokensOf(*given[i], range, keyHead), qk[i], range.length(), D);
     if (p.l2norm)
@@ -208,7 +204,7 @@ void Worker::runItem(const Range &range, int64_t keyHead) {
 
 /// The sum over the sequences for each of a parameter's elements, of which a
 /// head has `width`.
-static void storeParameter(const Array &gradient, const Floats &parts,
+static void storeParameter(const View &gradient, const Floats &parts,
                            int64_t heads, int64_t width) {
   Floats sums(width);
   for (int64_t head = 0; head < heads; ++head) {
@@ -222,26 +218,18 @@ static void storeParameter(const Array &gradient, const Floats &parts,
   }
 }
 
-void gdn::cpu::runBackward(const Problem &p, Ranges sequences) {
-  const KernelChoice forward = chooseKernel(p, sequences);
-  int64_t channels = std::max(p.keyChannels(), p.valueChannels());
-  const KernelSet *kernels = findKernel(
-      Algorithm::Backward, forward.kernel->decay, Element::F32, channels);
-  if (!kernels)
-    fail("gdn",
-         "kernels for gradients of " + std::to_string(channels) +
-             " channels in this build",
-         "none", "RuntimeError");
+void gdn::calls::runBackward(const ItemCall &p, const GdnItemDesc &items,
+                             int threads, Ranges sequences) {
   sortByLength(sequences);
   int64_t H = p.keyHeads(), count = std::ssize(sequences) * H;
-  int threads = countThreads(p, count, kBackwardCost * forward.chunkSeconds);
   int64_t heads = p.valueHeads(), width = p.gatesOfHead();
   Floats dALog(sequences.size() * heads),
       dDtBias(sequences.size() * heads * width);
   forEachItem(count, threads, [&] {
-    return [&, worker = Worker(p, *kernels, dALog, dDtBias)](
-               int64_t i) mutable { worker.runItem(sequences[i / H], i % H); };
+    return [&, worker = Worker(p, items, dALog, dDtBias)](int64_t i) mutable {
+      worker.runItem(sequences[i / H], i % H);
+    };
   });
-  storeParameter(p.gradients->aLog, dALog, heads, 1);
-  storeParameter(p.gradients->dtBias, dDtBias, heads, width);
+  storeParameter(p.gradients.aLog, dALog, heads, 1);
+  storeParameter(p.gradients.dtBias, dDtBias, heads, width);
 }
