@@ -30,17 +30,20 @@ cost::SavingChoice gdn::calls::chooseSaving(const Call &call, bool hasSegments,
   problem.keyHeads = call.keyHeads;
   problem.heads = call.heads;
   problem.stateBytes = 2 * sizeOf(GDN_DTYPE_F32);
+  problem.gatesChannels = call.hasChannelGates();
   cost::SavingLimits limits;
   limits.stateTokens = call.savedTokens();
   // Segments are of whole intervals between states, and between their
   // gradients.
   limits.chunk = std::max(limits.stateTokens, cost::kGradientTokens);
   limits.segments = call.get().saved_segments;
+  limits.hasSegments = hasSegments;
   cost::SplitRequest request = call.splitRequest();
-  if (!hasSegments)
+  // A forward that saves nothing has segments in most forms that may save, and
+  // with a gate a channel even if the others have none.
+  request.ownStarts = hasSegments || call.hasChannelGates();
+  if (!request.ownStarts)
     request = {cost::SplitRequest::Kind::Never};
-  // A call that saves nothing has them in most forms that may save.
-  request.ownStarts = hasSegments;
   return cost::chooseSaving(problem, chip, cost::choose(problem, chip), limits,
                             request);
 }

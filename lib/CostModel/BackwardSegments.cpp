@@ -19,15 +19,35 @@ using namespace gdn::cost;
 // (BackwardSegmentsTest.cpp): K = V = 128, a CTA for each V tile of a
 // recurrence.
 
-/// A chunk of 32 tokens of replay and of adjoint one after the other, the same
-/// where they run at the same time, and a work item of both besides its chunks.
-static constexpr double kRecurrenceSeconds = 1.5e-6, kBesideSeconds = 0.806e-6,
-                        kRecurrenceItem = 14e-6;
-/// A token of a value head in the gradients, what it takes longer where all
-/// processors have one, and a work item besides: each has a q/k head, with its
-/// value heads, and every sixteenth chunk of a sequence.
-static constexpr double kGradientSeconds = 0.0462e-6, kGradientBusy = 0.0347e-6,
-                        kGradientItem = 3.6e-6;
+namespace {
+struct Costs {
+  /// A chunk of 32 tokens of replay and of adjoint one after the other, and the
+  /// same if they run at the same time.
+  double recurrence, beside;
+  /// A chunk of an adjoint that reads saved states, and what it takes longer if
+  /// all multiprocessors have one.
+  double adjoint, adjointBusy;
+  /// A token of a value head in the gradients, and what it takes longer if all
+  /// multiprocessors have one.
+  double gradient, gradientBusy;
+};
+} // namespace
+
+static constexpr Costs kHeadCosts = {1.5e-6,  0.806e-6,  0.79e-6,
+                                     0.21e-6, 0.0462e-6, 0.0347e-6};
+/// With a gate a channel, by eye from the times in docs/experiments/kda.md.
+static constexpr Costs kChannelCosts = {2.7e-6, 1.5e-6,  1.45e-6,
+                                        0,      0.11e-6, 0.08e-6};
+
+static const Costs &backwardCosts(const Problem &p) {
+  return p.gatesChannels ? kChannelCosts : kHeadCosts;
+}
+
+/// A work item of replay and adjoint besides its chunks.
+static constexpr double kRecurrenceItem = 14e-6;
+/// A work item of the gradients besides its tokens: each has a q/k head, with
+/// its value heads, and every sixteenth chunk of a sequence.
+static constexpr double kGradientItem = 3.6e-6;
 static constexpr int64_t kGradientParts = 16;
 /// What a segment adds, its map, and what it adds to the gradients: a chunk of
 /// all three, which have two CTAs a head in the last, and items without chunks.
@@ -42,18 +62,19 @@ static constexpr double kScanSeconds = 4.5e-6, kScanStep = 0.89e-6;
 static constexpr double kEndsSeconds = 4e-6, kEndsChunk = 0.18e-6;
 /// Kernels that begin behind others: in segments, and of whole sequences.
 static constexpr double kSplitHops = 24e-6, kWholeHops = 6.6e-6;
-/// From states that the forward saved, there is no replay: a chunk of adjoint,
-/// and its work item. In segments there is no B and one scan: the part of the
-/// passes that is left, and kernels that begin behind others. By eye from
-/// docs/data/saving-h200.csv, and the times since kernels are in another order.
-static constexpr double kAdjointSeconds = 0.79e-6, kAdjointItem = 10e-6,
-                        kPassesFromStates = 0.65, kSplitHopsFromStates = 14e-6;
-/// What a chunk of such an adjoint takes longer where all multiprocessors have
-/// one, and a chunk of both V tiles in a CTA for a head. Gradients that follow
-/// an adjoint: what they take more, in blocks, and until the first of them
+/// From states that the forward saved, there is no replay: a work item of
+/// adjoint besides its chunks. In segments there is no B and one scan: the part
+/// of the passes that is left, and kernels that begin behind others. By eye
+/// from docs/data/saving-h200.csv, and the times since kernels are in another
+/// order.
+static constexpr double kAdjointItem = 10e-6, kPassesFromStates = 0.65,
+                        kSplitHopsFromStates = 14e-6;
+/// A chunk of both V tiles of such an adjoint in a CTA for a head, and what it
+/// takes longer if all multiprocessors have one. Gradients that follow an
+/// adjoint: what they take more, in blocks, and until the first of them
 /// begin and the last ones end. Fitted by eye to docs/data/following-h200.csv,
 /// which the model meets within 12 % (SavingTest.cpp).
-static constexpr double kAdjointBusy = 0.21e-6, kHeadAdjointSeconds = 1.14e-6,
+static constexpr double kHeadAdjointSeconds = 1.14e-6,
                         kHeadAdjointBusy = 0.3e-6, kFollowingGradients = 1.12,
                         kFollowingSeconds = 62e-6;
 /// Gradients that make a state before every second chunk, of those that read
@@ -102,7 +123,7 @@ static double gradientSeconds(const Problem &p, double busy,
   int64_t group =
       std::max<int64_t>(p.heads / std::max<int64_t>(p.keyHeads, 1), 1);
   return static_cast<double>(group) *
-         (kGradientSeconds + busy * kGradientBusy) *
+         (backwardCosts(p).gradient + busy * backwardCosts(p).gradientBusy) *
          (stateTokens > kReadTokens ? kHalfwayGradients : 1);
 }
 
@@ -126,9 +147,10 @@ static double recurrencesSeconds(const Problem &p, const Chip &chip,
   // Adjoint does not wait for replay while both fit.
   int64_t items = (spans.longer + spans.shorter) * p.heads * kVTiles;
   bool isBeside = items <= chip.multiprocessors / 2;
-  double chunk = stateTokens ? kAdjointSeconds
-                 : isBeside  ? kBesideSeconds
-                             : kRecurrenceSeconds;
+  const Costs &costs = backwardCosts(p);
+  double chunk = stateTokens ? costs.adjoint
+                 : isBeside  ? costs.beside
+                             : costs.recurrence;
   double item = stateTokens ? kAdjointItem : kRecurrenceItem;
   return scheduleSpans(chip, spans, p.heads * kVTiles, [&](int64_t tokens) {
     return recurrenceSeconds(tokens, chunk, item);
@@ -154,7 +176,8 @@ double gdn::cost::estimateFollowingBackward(const Problem &p, const Chip &chip,
   // On half of the multiprocessors they do not slow each other.
   double busy = std::clamp(2 * items / processors - 1, 0., 1.);
   double chunk = isPerHead ? kHeadAdjointSeconds + busy * kHeadAdjointBusy
-                           : kAdjointSeconds + busy * kAdjointBusy;
+                           : backwardCosts(p).adjoint +
+                                 busy * backwardCosts(p).adjointBusy;
   auto adjoint = [&](int64_t tokens) {
     return recurrenceSeconds(tokens, chunk, kAdjointItem);
   };

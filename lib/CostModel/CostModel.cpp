@@ -214,14 +214,16 @@ Estimate gdn::cost::estimate(const Problem &p, const Chip &chip,
   Lengths lengths = resolve(p, chip);
   int64_t vTiles = std::clamp<int64_t>(p.vTiles, 1, kMaxVTiles);
   // A forward with gates of channels has a CTA for a V tile by either name.
-  bool folds = costs.folds && !(p.gatesChannels && p.stage == "fused");
+  bool isChannelForward = p.gatesChannels && p.stage == "fused";
+  bool folds = costs.folds && !isChannelForward;
   int64_t together = folds ? vTiles : 1;
   int64_t apart = folds ? 1 : vTiles;
   auto further = static_cast<double>(together - 1);
   double partSize = static_cast<double>(p.keyChannels) / kMeasuredChannels *
                     static_cast<double>(p.chunkTokens) / kMeasuredTokens;
+  double factor = isChannelForward ? kChannelForward : chunkFactor(p);
   double chunk = (costs.chunk.first + further * costs.chunk.further) *
-                 partSize * chunkFactor(p);
+                 partSize * factor;
   double item = costs.item.first + further * costs.item.further;
   auto secondsOf = [&](int64_t tokens) {
     return item +

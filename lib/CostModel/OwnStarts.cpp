@@ -40,7 +40,7 @@ static constexpr ItemCosts kAddedCosts = {6.5e-6, 0.7e-6},
                            kForwardCosts = {2.8e-6, 1.06e-6};
 /// The forward with gates of channels, of a CTA of one V tile that shares its
 /// tiles with the CTA of the other one (docs/experiments/kda.md).
-static constexpr ItemCosts kChannelForwardCosts = {2.8e-6, 1.43e-6};
+static constexpr ItemCosts kChannelForwardCosts = {2.8e-6, 1.22e-6};
 /// A CTA of the scan besides its segments, and a segment; CTAs of a V tile.
 static constexpr double kScanSeconds = 4.3e-6, kScanStepSeconds = 0.7e-6;
 static constexpr int64_t kScansOfVTile = 4;

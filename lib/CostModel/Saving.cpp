@@ -24,6 +24,8 @@ using namespace gdn::cost;
 static constexpr double kWritesPerHead = 0.18, kStatesPerHead = 0.20,
                         kWritesPerVTile = 0.60, kStatesPerVTile = 0.10;
 static constexpr double kStateTokens = 64;
+/// The same of both with a gate a channel (docs/experiments/kda.md).
+static constexpr double kChannelGatesSave = 0.14;
 
 /// The kernel of the forward, which saves states every so many tokens, or
 /// nothing.
@@ -33,8 +35,10 @@ static double forwardSeconds(Problem p, const Chip &chip, Schedule schedule,
   if (stateTokens) {
     bool isPerHead = schedule == Schedule::CtaPerHead;
     double often = kStateTokens / static_cast<double>(stateTokens);
-    double factor = 1 + (isPerHead ? kWritesPerHead + often * kStatesPerHead
-                                   : kWritesPerVTile + often * kStatesPerVTile);
+    double factor =
+        1 + (p.gatesChannels ? kChannelGatesSave
+             : isPerHead     ? kWritesPerHead + often * kStatesPerHead
+                             : kWritesPerVTile + often * kStatesPerVTile);
     costs.chunk.first *= factor;
     costs.chunk.further *= factor;
     p.stateInterval = stateTokens;
@@ -68,14 +72,16 @@ SavingEstimate gdn::cost::estimateSavedBackward(const Problem &p,
   SavingEstimate result;
   result.length = length;
   if (!length) {
+    // With a gate a channel there is one schedule.
     auto by = [&](Schedule schedule) {
       return estimateFollowingBackward(p, chip, whole.longest, stateTokens,
                                        schedule);
     };
-    double perHead = by(Schedule::CtaPerHead),
-           perVTile = by(Schedule::CtaPerVTile);
-    result.schedule =
-        perVTile < perHead ? Schedule::CtaPerVTile : Schedule::CtaPerHead;
+    double perVTile = by(Schedule::CtaPerVTile),
+           perHead = p.gatesChannels ? perVTile : by(Schedule::CtaPerHead);
+    result.schedule = p.gatesChannels || perVTile < perHead
+                          ? Schedule::CtaPerVTile
+                          : Schedule::CtaPerHead;
     result.seconds = std::min(perHead, perVTile);
     return result;
   }
@@ -89,11 +95,12 @@ SavingEstimate gdn::cost::estimateSavedBackward(const Problem &p,
 
 /// Forward and backward of a call that saves its inputs alone.
 static double inputsSeconds(const Problem &p, const Chip &chip,
-                            const Choice &whole, const SplitRequest &request) {
-  SplitRequest forward = request;
+                            const Choice &whole, const SplitRequest &request,
+                            bool cutsBackward) {
+  SplitRequest forward = request, never = {SplitRequest::Kind::Never};
   forward.forgets = forward.sideBySide = true;
-  BackwardChoice backward =
-      chooseBackwardSplit(p, chip, whole.longest, kGradientTokens, request);
+  BackwardChoice backward = chooseBackwardSplit(
+      p, chip, whole.longest, kGradientTokens, cutsBackward ? request : never);
   return chooseSplit(p, chip, whole, forward).seconds() +
          (backward.length ? backward.best->seconds : backward.wholeSeconds);
 }
@@ -163,7 +170,7 @@ SavingChoice gdn::cost::chooseSaving(const Problem &p, const Chip &chip,
                                      const SplitRequest &request) {
   bool isKnown = whole.longest > 0 && p.heads > 0 && p.keyHeads > 0;
   std::vector<int64_t> lengths;
-  if (isKnown)
+  if (isKnown && limits.hasSegments)
     lengths = lengthsOf(p, whole, limits, request);
   SavingChoice choice;
   choice.forward = chooseLength(lengths, request, [&](int64_t length) {
@@ -179,6 +186,7 @@ SavingChoice gdn::cost::chooseSaving(const Problem &p, const Chip &chip,
     return estimateSavedBackward(p, chip, whole, length, limits.stateTokens);
   });
   if (isKnown)
-    choice.inputsSeconds = inputsSeconds(p, chip, whole, request);
+    choice.inputsSeconds =
+        inputsSeconds(p, chip, whole, request, limits.hasSegments);
   return choice;
 }

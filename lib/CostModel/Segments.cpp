@@ -199,15 +199,16 @@ static constexpr Schedule kSchedules[] = {Schedule::CtaPerHead,
 /// for 20 % slower than they are. So segments that run what is before them
 /// themselves, whose own times are known better, must gain more. Most heads of
 /// models decay, so what these gain weighs more than what slow gates lose.
-static bool isSafe(const SplitEstimate &cut, double wholeSeconds,
-                   const SplitRequest &request) {
+static bool isSafe(const Problem &p, const SplitEstimate &cut,
+                   double wholeSeconds, const SplitRequest &request) {
   double gained = 1 - cut.seconds() / wholeSeconds,
          lost = cut.slowSeconds() / wholeSeconds - 1,
          lostUtmost = (cut.seconds() + cut.noDecaySeconds) / wholeSeconds - 1;
   bool isGain = request.ownStarts
                     ? gained > kOwnGain && lost <= kOwnLossOfGain * gained
                     : gained > kGain && lost <= kLoss;
-  return isGain && lostUtmost <= kUtmostLoss;
+  return isGain &&
+         lostUtmost <= (p.gatesChannels ? kUtmostChannelLoss : kUtmostLoss);
 }
 
 /// `cut`, or two lengths of which its own is the longer one. The shorter one
@@ -232,7 +233,7 @@ static SplitEstimate addShorter(const Problem &p, const Chip &chip,
     SplitEstimate now =
         estimateTwoLengths(p, chip, whole, length, cut.length, request);
     if (now.seconds() < std::min(most, best.seconds()) &&
-        isSafe(now, whole.chosen().seconds, request))
+        isSafe(p, now, whole.chosen().seconds, request))
       best = now;
   }
   return best;
@@ -263,8 +264,8 @@ static std::optional<SplitEstimate> findBest(const Problem &p, const Chip &chip,
   double wholeSeconds = whole.chosen().seconds;
   std::optional<SplitEstimate> best;
   auto isBetter = [&](const SplitEstimate &a, const SplitEstimate &b) {
-    bool isFirst = isSafe(a, wholeSeconds, request);
-    if (isFirst != isSafe(b, wholeSeconds, request))
+    bool isFirst = isSafe(p, a, wholeSeconds, request);
+    if (isFirst != isSafe(p, b, wholeSeconds, request))
       return isFirst;
     return a.seconds() + a.slowSeconds() < b.seconds() + b.slowSeconds();
   };
@@ -350,7 +351,7 @@ SplitChoice gdn::cost::chooseSplit(const Problem &p, const Chip &chip,
   if (request.kind == Kind::Model) {
     choice.best = findBest(p, chip, whole, request);
     choice.splits =
-        choice.best && isSafe(*choice.best, choice.wholeSeconds, request);
+        choice.best && isSafe(p, *choice.best, choice.wholeSeconds, request);
     if (choice.splits)
       choice.best = leaveSpare(p, chip, whole, request, *choice.best);
     return choice;

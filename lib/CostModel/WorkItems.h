@@ -18,9 +18,9 @@ namespace gdn::cost {
 inline int64_t divideCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// What a chunk of 32 tokens takes with a gate per channel, over one with a
-/// gate per head, in a forward and in the passes of segments
-/// (docs/experiments/kda.md).
-inline constexpr double kChannelGates = 2.35;
+/// gate per head, in a forward, whose tiles are made in a loop over their
+/// pieces, and in the passes of segments (docs/experiments/kda.md).
+inline constexpr double kChannelForward = 2.0, kChannelGates = 2.35;
 
 inline double chunkFactor(const Problem &p) {
   return p.gatesChannels ? kChannelGates : 1;
@@ -37,8 +37,9 @@ inline int64_t liveHeads(const Problem &p) {
 /// What a cut must be predicted to gain, and what it may lose with gates that
 /// decay slowly.
 inline constexpr double kGain = 0.03, kLoss = 0.03;
-/// What it may lose with gates that decay nothing, where most heads decay.
-inline constexpr double kUtmostLoss = 0.1;
+/// What it may lose with gates that decay nothing, if most heads decay; and
+/// with gates of channels, of which a benchmark's decay.
+inline constexpr double kUtmostLoss = 0.1, kUtmostChannelLoss = 0.2;
 
 /// Work items that take the same time.
 struct Items {

@@ -193,7 +193,7 @@ def _gate(
     raise AssertionError("gates are logarithms, linear or raw")
 
 
-def _beta(beta: Tensor | None, domain: int, form: GradientForm) -> tuple[Tensor | None, _Chain]:
+def convert_beta(beta: Tensor | None, domain: int, form: GradientForm) -> tuple[Tensor | None, _Chain]:
     """beta as the kernels take it, and the way back."""
     if beta is None or domain == form.beta_domain:
         return beta, _same
@@ -220,7 +220,7 @@ def convert(
     """Brings a call to the form that the kernels have."""
     form = form_of(q, v, g, beta, options)
     gates, back_g, raw = _gate(g, A_log, dt_bias, _library.gate_domain_of(options), form)
-    betas, back_beta = _beta(beta, _library.beta_domain_of(options), form)
+    betas, back_beta = convert_beta(beta, _library.beta_domain_of(options), form)
     parameters = (A_log, dt_bias) if _takes_parameters(form) else (None, None)
     tokens = map(packed, (q, k, v, gates, betas))
     ends = boundaries(q) if cu_seqlens is None else cu_seqlens

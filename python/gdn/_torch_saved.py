@@ -23,13 +23,16 @@ Tensor = torch.Tensor
 _TABLE = _library.MANIFEST["hopper"].get("saving", {})
 _FORMS = _manifest.gradient_forms(_library.MANIFEST, "Saving")
 _CHANNELS = frozenset(form.channels for form in _FORMS)
-_DECAYS = frozenset(form.decay for form in _FORMS)
 #: Where there are kernels that save. A CPU's gradients are computed in float32, and take no states of 16 bits.
 _DEVICES = frozenset(["cuda"])
-#: Tokens between the states that are saved.
-INTERVAL = _TABLE.get("state_tokens", 64)
 #: What bounds the segments of a call: tokens that one has at least, and segments times value heads.
 _LEAST_SEGMENT, _MOST_ITEMS = _TABLE.get("least_segment", 1), _TABLE.get("most_items", 0)
+
+
+def _bias_of(dt_bias: Any, g: Any) -> Any:
+    """Biases in the shape of a token's gates: those of channels may lie in a row."""
+    fits = dt_bias is not None and g is not None and dt_bias.numel() == g.shape[2:].numel()
+    return dt_bias.reshape(g.shape[2:]) if fits else dt_bias
 
 
 def _disagreement(
@@ -43,9 +46,10 @@ def _disagreement(
         return f"cu_seqlens: expected [N + 1] beside one batch row, got {tuple(cu_seqlens.shape)} beside {q.shape[0]}"
     sequences = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
     HV, K, V = v.shape[2], q.shape[3], v.shape[3]
+    channels = () if g is None else (K,) * (g.dim() - 3)
     wanted = (
-        ("k", k, q.shape), ("v", v, (*q.shape[:2], HV, V)), ("g", g, v.shape[:3]), ("beta", beta, v.shape[:3]),
-        ("A_log", A_log, (HV,)), ("dt_bias", dt_bias, (HV,)), ("initial_state", initial_state, (sequences, HV, K, V)),
+        ("k", k, q.shape), ("v", v, (*q.shape[:2], HV, V)), ("g", g, (*v.shape[:3], *channels)), ("beta", beta, v.shape[:3]),
+        ("A_log", A_log, (HV,)), ("dt_bias", _bias_of(dt_bias, g), (HV, *channels)), ("initial_state", initial_state, (sequences, HV, K, V)),
     )  # fmt: skip
     for name, x, shape in wanted:
         if x is not None and tuple(x.shape) != tuple(shape):
@@ -60,8 +64,6 @@ def why_inputs(tensors: Any, scale: float | None, options: int, device: int | No
     reason = chain.why_not(q, k, v, g, options)
     if reason is not None:
         return reason
-    if chain.decay_of(g) not in _DECAYS:
-        return "gates per channel"
     if q.shape[-1] != v.shape[-1] or q.shape[-1] not in _CHANNELS:
         return f"K = {q.shape[-1]}, V = {v.shape[-1]}"
     if _disagreement(*tensors[:9]) is not None:
@@ -73,9 +75,10 @@ def why_inputs(tensors: Any, scale: float | None, options: int, device: int | No
     if initial_state is not None and initial_state.dtype != torch.float32:
         return "initial_state in another type than float32"
     form = chain.form_of(q, v, g, beta, options)
-    asked = _library.has_l2norm(options), _library.gate_domain_of(options), _library.beta_domain_of(options)
-    # What torch would compute around the kernels is part of the forward here, and of its time.
-    if asked != (form.norm, form.gate_domain, form.beta_domain):
+    # What torch would compute around the kernels is part of the forward here, and of its time. Beta is small beside gates
+    # of channels.
+    has_beta = form.decay == "Channel" or form.beta_domain == _library.beta_domain_of(options)
+    if not has_beta or (form.norm, form.gate_domain) != (_library.has_l2norm(options), _library.gate_domain_of(options)):
         return "norms, gates or beta"
     if _library.has_segment_length(options):
         # The bits of a sequence are to be the same whatever is beside it, and what is chosen here depends on that.
@@ -86,7 +89,8 @@ def why_inputs(tensors: Any, scale: float | None, options: int, device: int | No
     if q.is_cuda:
         device = q.device.index or 0
     if device is not None and all(type(size) is int for size in sizes):
-        if not _pays(device, *sizes, int(chain.has_segments(form)), _library.segments_of(options, g is not None)):
+        gates = int(form.decay == "Channel"), int(chain.has_segments(form))
+        if not _pays(device, *sizes, *gates, _library.segments_of(options, g is not None)):
             return "time: computing them again is predicted to take less"
     return None
 
@@ -113,14 +117,15 @@ def saves(tensors: Any, scale: float | None, options: int) -> bool:
 
 def _count_states(q: Tensor, v: Tensor, cu_seqlens: Tensor | None, form: GradientForm, options: int) -> tuple[int, int]:
     """The sequences, and the states that there is memory for. The states of sequence n, which begins at token b, have the
-    numbers from floor(b / INTERVAL) + n on. Kernels of segments ask for one state more in each segment. How many segments
+    numbers from floor(b / L) + n on, L tokens apart. Kernels of segments ask for one state more in each segment. How many segments
     there are is the choice of the library's cost model: this is the most."""
     sequences = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
     tokens, more = q.shape[0] * q.shape[1], 0
     is_whole = _library.segments_of(options) & _library.SPLIT_MASK == _library.NO_SEGMENTS
     if chain.has_segments(form) and not is_whole:
         more = torch.sym_min(tokens // _LEAST_SEGMENT, _MOST_ITEMS // torch.sym_max(v.shape[2], 1))
-    return sequences, tokens // INTERVAL + sequences + more
+    apart = _library.MANIFEST["decays"][form.decay]["saved_tokens"]
+    return sequences, tokens // apart + sequences + more
 
 
 def bytes_of_states(call: Any, options: int) -> int:
@@ -151,9 +156,10 @@ def compute_forward(*given: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         _torch_checks.check_values((*given[:9], None, None, *NO_POOL), options)
     form = chain.form_of(q, v, g, beta, options)
     o, state, writes, states = made = _allocate(q, v, cu_seqlens, form, options, with_state)
-    tokens = map(chain.packed, (q, k, v, g, beta))
+    betas, _ = chain.convert_beta(beta, _library.beta_domain_of(options), form)
+    tokens = map(chain.packed, (q, k, v, g, betas))
     _library.load().forward_saving(
-        *tokens, A_log, dt_bias, initial_state, chain.boundaries(q) if cu_seqlens is None else cu_seqlens,
+        *tokens, A_log, _bias_of(dt_bias, g), initial_state, chain.boundaries(q) if cu_seqlens is None else cu_seqlens,
         chain.packed(o), state if with_state else None, *NO_POOL, chain.packed(writes), states, None,
         chain.kernel_options(form, options, g), 1, 0,
     )  # fmt: skip

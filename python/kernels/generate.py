@@ -53,6 +53,7 @@ def _macro_rows(manifest: Manifest) -> dict[str, list[list[Any]]]:
         "BETA_DOMAIN": [
             [key, quote(row["says"]), quote(row["fact"])] for key, row in manifest["beta_domains"].items()
         ],
+        "DECAY": [[key, row["saved_tokens"]] for key, row in manifest["decays"].items()],
         "WORD": [[quote(fact), quote(word)] for fact, word in hopper["words"].items()],
         "NUMBER": [[name, value] for name, value in numbers.items()],
     }  # fmt: skip

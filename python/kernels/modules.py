@@ -96,7 +96,7 @@ def hopper_modules(manifest: Manifest) -> list[Module]:
         module = modules.setdefault(module_name, new)
         if name in module.functions:
             sys.exit(f"error: expected each form once in the manifest, got {choice['state']} of {name} twice")
-        attributes = [text.format(**hopper.get("saving", {})) for text in table.get("attributes", [])]
+        attributes = [text.format(**manifest["decays"][choice["decay"]]) for text in table.get("attributes", [])]
         # Chunks of other tokens than is usual.
         tokens = [row["tokens"] for row in hopper["chunks"] if _manifest.is_in(choice, [row["of"]])]
         attributes += [f"chunk_size = {number} : i64" for number in tokens[:1]]

@@ -26,9 +26,10 @@
 //   explain(descriptions, scale, options, num_threads, max_seqlen) -> JSON
 //   explain_backward, explain_saving: the same of gradients on a GPU, and of
 //           the forward that saves for them, where the options say so
-//   saving_pays(device, sequences, tokens, key_heads, heads, has_segments,
-//           options) -> bool: whether a call that saves for its gradients is
-//           predicted to take less time with them than one that does not
+//   saving_pays(device, sequences, tokens, key_heads, heads,
+//           has_channel_gates, has_segments, options) -> bool: whether a call
+//           that saves for its gradients is predicted to take less time with
+//           them than one that does not
 //   check_values(cu_seqlens, state_indices, tokens, first_state, count): the
 //           CPU's checks of a call's boundaries and of the rows of a pool of
 //           `count` states, for copies of those that lie on a GPU
@@ -229,10 +230,10 @@ GDN_EXPLAIN(explain, Kind::Forward)
 GDN_EXPLAIN(explain_backward, Kind::Backward)
 GDN_EXPLAIN(explain_saving, Kind::Saving)
 
-GDN_FUNCTION(saving_pays, 7) {
-  const auto [device, sequences, tokens, keyHeads, heads, hasSegments,
-              options] =
-      readIntegers<7>(args, "saving_pays: expected integers");
+GDN_FUNCTION(saving_pays, 8) {
+  const auto [device, sequences, tokens, keyHeads, heads, hasChannelGates,
+              hasSegments, options] =
+      readIntegers<8>(args, "saving_pays: expected integers");
   Problem problem;
   problem.kind = Kind::Saving;
   unpackOptions(options, problem);
@@ -241,6 +242,7 @@ GDN_FUNCTION(saving_pays, 7) {
   problem.q.rank = problem.k.rank = problem.v.rank = native::kMaxRank;
   problem.q.sizes = problem.k.sizes = {1, tokens, keyHeads, 1};
   problem.v.sizes = {1, tokens, heads, 1};
+  problem.gate.rank = native::kMaxRank - !hasChannelGates;
   problem.cuSeqlens.rank = 1;
   problem.cuSeqlens.sizes = {sequences + 1};
   returnBool(native::predictSaving(problem, hasSegments), result);

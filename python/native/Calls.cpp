@@ -143,6 +143,12 @@ static GdnTensor tensorOf(const Array &array) {
           array.strides.data()};
 }
 
+/// Tokens between saved states, by whether gates decay channels.
+static constexpr const char *savedTokens[] = {
+#define GDN_DECAY(key, tokens) #tokens,
+#include "Manifest.inc"
+};
+
 static constexpr const char *gradientNames[] = {
 #define GDN_ARRAY(field, name, inBackward, operand, ofBackward) "d" operand,
 #include "Manifest.inc"
@@ -213,10 +219,9 @@ PreparedCall::PreparedCall(const Problem &p) {
   call.longest = p.maxSeqlen;
   call.first_state = p.firstState;
   if (p.kind == Kind::Saving || (isBackward && p.savesStates)) {
-    static const std::string savedTokens = std::to_string(HopperSavedTokens);
     add("writes", p.writes);
     add("states", p.states);
-    addFact("state_interval", savedTokens.c_str());
+    addFact("state_interval", savedTokens[p.gate.rank == kMaxRank]);
     // Those that states have memory for (_torch_saved.py).
     call.saved_segments = std::min<int64_t>(
         p.q.sizes[1] / HopperSavedSegmentTokens,

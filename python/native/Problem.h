@@ -116,7 +116,8 @@ struct Problem : Options, Arrays {
   /// Tokens of the longest sequence if the caller knows them on the host, or 0.
   int64_t maxSeqlen = 0;
   /// What a forward on a GPU saves, as gdn.chunk_gated_delta_rule returns it
-  /// with a `state_interval` of HopperSavedTokens.
+  /// with a `state_interval` of the `saved_tokens` of what gates decay
+  /// (kernels.json).
   Array writes, states;
   /// Of a backward the gradients to be written, each with the shape of its
   /// input. On a CPU those that nobody wants are absent.

@@ -269,20 +269,23 @@ def test_explain():
     assert of_a_model.launches == OF_A_MODEL
 
 
-def test_explain_channels():
-    """A model's call, of raw gates in 16 bits that torch prepares for the kernels."""
+@pytest.mark.parametrize("heads,saves", [(4, "inputs"), (128, "states")])
+def test_explain_channels(heads, saves):
+    """A model's call, of raw gates in 16 bits that torch prepares for the kernels. Saved states pay with many heads."""
     make = {"device": "meta"}
-    q, v = (torch.empty(1, 4096, heads, 128, dtype=torch.bfloat16, **make) for heads in (2, 4))
-    beta = torch.empty(1, 4096, 4, dtype=torch.bfloat16, **make)
-    A_log, dt_bias = torch.empty(4, **make), torch.empty(4 * 128, **make)
+    q, v = (torch.empty(1, 4096, count, 128, dtype=torch.bfloat16, **make) for count in (heads // 2, heads))
+    beta = torch.empty(1, 4096, heads, dtype=torch.bfloat16, **make)
+    A_log, dt_bias = torch.empty(heads, **make), torch.empty(heads * 128, **make)
     choice = gdn.explain(
         q.requires_grad_(), q, v, v, beta, A_log=A_log, dt_bias=dt_bias, use_gate_in_kernel=True, lower_bound=-5.0,
         use_beta_sigmoid_in_kernel=True, use_qk_l2norm_in_kernel=True, device="cuda", function="chunk_kda",
     )  # fmt: skip
     backward = choice.backward
-    assert backward.kernel == "gdn_hopper_backward_channel_bf16_l2_bounded_f32_cta_per_v_tile"
-    assert backward.launches == OF_CHANNELS_WITH_NORMS and backward.saves == "inputs"
-    assert backward.why_inputs == "gates per channel" and backward.segment_tokens == 0
+    saved = "" if saves == "inputs" else "_saved"
+    assert backward.kernel == f"gdn_hopper_backward_channel_bf16_l2_bounded_f32{saved}_cta_per_v_tile"
+    # Without the recurrence of states.
+    assert backward.launches == OF_CHANNELS_WITH_NORMS - bool(saved) and backward.saves == saves
+    assert (backward.why_inputs or "").startswith("" if saved else "time") and backward.segment_tokens == 0
 
 
 @pytest.mark.parametrize("words", [

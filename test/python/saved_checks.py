@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 from gdn import _library  # noqa: E402
 
 SAVED = ("writes", "states")
-INTERVAL = _library.MANIFEST["hopper"]["saving"]["state_tokens"]
+INTERVAL = _library.MANIFEST["decays"]["Head"]["saved_tokens"]
 #: The rows of q and k, and the forward.
 FORWARD = {0: 1, NORMS: 3, MODEL: 3}
 #: In segments: the cut, starts, what segments add, maps, the scan, the forward; of gradients those but the state pass, one

@@ -26,6 +26,8 @@ from gdn._manifest import GradientForm  # noqa: E402
 
 STATES = {"save_for_backward": "states"}
 INPUTS = {"save_for_backward": "inputs"}
+#: Tokens between states, of gates that decay a head.
+INTERVAL = _library.MANIFEST["decays"]["Head"]["saved_tokens"]
 
 
 def call_of(given, cu_seqlens=None, **options):
@@ -51,7 +53,8 @@ def forward_saving(q, k, v, g, beta, A_log, dt_bias, state, cu, o, final, *rest)
     writes, states, scale, options, *_ = rest[len(NO_POOL) :]
     assert q.shape[0] == 1 and scale is None and writes.shape == v.shape
     assert all(x is None or x.dtype == torch.float32 for x in (state, final))
-    assert states.shape == (q.shape[1] // _torch_saved.INTERVAL + len(cu) - 1, v.shape[2], 128, 128) and states.dtype == q.dtype
+    apart = 64 if g is not None and g.dim() == 4 else INTERVAL
+    assert states.shape == (q.shape[1] // apart + len(cu) - 1, v.shape[2], 128, 128) and states.dtype == q.dtype
     names = {number: name for name, number in _library.GATE_DOMAINS.items()}
     tensors = [None if x is None else x.double() for x in (q, k, v, g, beta, A_log, dt_bias, state)]
     made = recurrence(
@@ -89,6 +92,7 @@ def kernels(monkeypatch):
 @pytest.mark.parametrize("case,cu_seqlens,compiles", [
     ({}, None, True), ({"B": 2, "state": True}, None, False), ({"N": 3, "state": True}, [0, 7, 7, 11], False),
     ({"gate": "raw", "logits": 1, "l2norm": True}, None, False), ({"absent": ("g",)}, None, False),
+    ({"channels": True, "gate": "bounded", "logits": 1, "l2norm": True, "T": 70, "dtype": torch.bfloat16}, None, False),
 ])  # fmt: skip
 def test_values(kernels, case, cu_seqlens, compiles):
     """Results and gradients, with one state's gradient and without."""
@@ -96,6 +100,7 @@ def test_values(kernels, case, cu_seqlens, compiles):
     form = {"l2norm": False, "gate": "log", "logits": 0}
     form |= {name: value for name, value in case.items() if name in form}
     exact = {name: x.detach().double().requires_grad_() for name, x in given.items()}
+    tolerance = 2e-3 if given["q"].dtype == torch.float16 else 8e-3
     names = (*NAMES, "A_log", "dt_bias", "initial_state")
     wanted = recurrence(**{**dict.fromkeys(names), **exact}, cu_seqlens=cu_seqlens, scale=128**-0.5, **form, v_first=False)
     packed = {} if cu_seqlens is None else {"cu_seqlens": torch.tensor(cu_seqlens)}
@@ -112,11 +117,11 @@ def test_values(kernels, case, cu_seqlens, compiles):
         results = call(**given)[:count]
         assert compiles or "_SavingForward" in type(results[0].grad_fn).__name__
         for x, y in zip(results, wanted):
-            assert x.shape == y.shape and (x.double() - y).norm() <= 2e-3 * y.norm()
+            assert x.shape == y.shape and (x.double() - y).norm() <= tolerance * y.norm()
         found = torch.autograd.grad([x.float().sum() for x in results], list(given.values()))
         want = torch.autograd.grad([x.sum() for x in wanted[:count]], list(exact.values()), retain_graph=True)
         for name, x, y in zip(given, found, want):
-            assert x.dtype == given[name].dtype and (x.double() - y).norm() <= 2e-3 * y.norm(), name
+            assert x.dtype == given[name].dtype and (x.double() - y).norm() <= tolerance * y.norm(), name
 
 
 @pytest.mark.parametrize("case,options,why", [
@@ -139,7 +144,7 @@ def test_autograd(kernels, asks):
         g = torch.empty(1, 300, 4)
         o, _ = gdn.chunk_gated_delta_rule(q, q, v, g, g, **(STATES if asks else INPUTS))
         saved = [x for x in o.grad_fn.saved_tensors if x is not None]
-        assert any(x is v for x in saved) != asks and sum(x.shape == (300 // _torch_saved.INTERVAL + 1, 4, 128, 128) for x in saved) == asks
+        assert any(x is v for x in saved) != asks and sum(x.shape == (300 // INTERVAL + 1, 4, 128, 128) for x in saved) == asks
         assert o.shape == v.shape and [x.shape for x in torch.autograd.grad(o.sum(), (q, v))] == [q.shape, v.shape]
 
 
@@ -206,7 +211,7 @@ def test_memory():
             call = call_of({"q": q, "k": q, "v": v, "g": g, "beta": g}, cu_seqlens, **words)
             return _torch_saved.bytes_of_states(call, call.options) // (8 * 128 * 128 * 2)
 
-        states = 32768 // _torch_saved.INTERVAL
+        states = 32768 // INTERVAL
         assert count() == states + 1 + 16 and count(cu_seqlens=cu) == states + 2 + 16
         for words in ({"context_parallel": False}, {"use_qk_l2norm_in_kernel": True}):
             assert count(**words) == states + 1
@@ -226,7 +231,7 @@ def test_pays(monkeypatch, pays):
     monkeypatch.setattr(_library.load(), "saving_pays", answer)
     call = call_of(make(T=20, H=2, HV=4, K=128, V=128, dtype=torch.bfloat16, absent=("g",)))
     why = _torch_saved.why_inputs(call, call.scale, call.options, 3)
-    assert asked == [(3, 1, 20, 2, 4, 1, _library.UNDECAYED)]
+    assert asked == [(3, 1, 20, 2, 4, 0, 1, _library.UNDECAYED)]
     assert why is None if pays else why.startswith("time: ")
     assert _torch_saved.why_inputs(call, call.scale, call.options) is None and len(asked) == 1
     _torch_saved._ask_whether_it_pays.cache_clear()
@@ -247,13 +252,10 @@ def test_forms(monkeypatch):
         q = types[kernel.traits["element"]]["name"]
         D = _library.MANIFEST["hopper"]["channels"][kernel.traits["channels"]]["k"]
         norm, *numbers = kernel.traits["norm"] == "L2", domains[0].index(gate_domain), domains[1].index(beta_domain)
-        form = GradientForm(D, q, norm, *numbers)
+        form = GradientForm(D, q, norm, *numbers, kernel.traits["decay"])
         (variants,) = re.findall(r"gdn.variants = \[(.*)\]}", kernel.text)
         found[form] = [("cut" in text, text.split('"')[1]) for text in variants.split("schedule = ")[1:]]
-    assert found.keys() == {
-        form for form in _torch_backward_gpu._FORMS
-        if form.channels in _torch_saved._CHANNELS and form.decay in _torch_saved._DECAYS
-    }  # fmt: skip
+    assert found.keys() == {form for form in _torch_backward_gpu._FORMS if form.channels in _torch_saved._CHANNELS}
     for form, variants in found.items():
         cuts = (False, True) if _torch_backward_gpu.has_segments(form) else (False,)
         assert variants == list(itertools.product(cuts, ("cta_per_head", "cta_per_v_tile")))

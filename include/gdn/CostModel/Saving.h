@@ -50,6 +50,9 @@ struct SavingLimits {
   int64_t segments = 0;
   /// Tokens between saved states.
   int64_t stateTokens = 64;
+  /// Whether a pass that saves, or reads what is saved, may be cut, and the
+  /// backward of a call that saves nothing.
+  bool hasSegments = true;
 };
 
 /// The predictions for a length, 0 for whole sequences, and the tokens between

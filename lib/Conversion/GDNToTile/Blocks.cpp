@@ -88,21 +88,22 @@ TokenRange gdn::enterBlock(Program &p, Value firstHead, Value heads) {
   Value isIdle =
       arith::CmpIOp::create(b, arith::CmpIPredicate::uge, p.turn, blocks);
   tile::LeaveOp::create(b, isIdle, ValueRange());
-  // From the last one on.
+  // From the last one on. In 32 bits, so that roles keep one register of each.
   Value behind = arith::AddIOp::create(b, p.turn, b.index(1));
-  Value number = arith::SubIOp::create(b, blocks, behind);
-  length = arith::MulIOp::create(b, length, unit);
-  Value first = arith::AddIOp::create(b, p.begin,
+  Value number = arith::SubIOp::create(b, b.toI32(blocks), b.toI32(behind));
+  length = b.toI32(arith::MulIOp::create(b, length, unit));
+  Value first = arith::AddIOp::create(b, b.toI32(p.begin),
                                       arith::MulIOp::create(b, number, length));
+  Value last = b.toI32(p.end);
   Value end =
-      arith::MinUIOp::create(b, arith::AddIOp::create(b, first, length), p.end);
-  first = arith::SelectOp::create(b, isIdle, p.end, first);
-  end = arith::SelectOp::create(b, isIdle, p.end, end);
+      arith::MinUIOp::create(b, arith::AddIOp::create(b, first, length), last);
+  first = b.toIndex(arith::SelectOp::create(b, isIdle, last, first));
+  end = b.toIndex(arith::SelectOp::create(b, isIdle, last, end));
   tile::AwaitReportOp::create(b, p["progress"],
                               ValueRange{p.sequence, firstHead}, heads,
                               arith::SubIOp::create(b, p.end, first));
   // A block is a multiple of the tokens between states: their numbers from
   // its begin on are those of the sequence, moved on.
-  p.begin = first = maskTo32Bits(p, first);
+  p.begin = first;
   return {first, end};
 }

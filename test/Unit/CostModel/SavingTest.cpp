@@ -230,4 +230,32 @@ TEST(SavingTest, WithoutGatesNothingIsForgotten) {
   EXPECT_EQ(never.backward.noDecaySeconds, 0);
 }
 
+/// Times of docs/experiments/kda.md: of a forward that saves, and of it and its
+/// backward.
+TEST(SavingTest, GatesOfChannelsPayInManyWorkItems) {
+  struct {
+    Problem problem;
+    double forward, both;
+    bool pays;
+  } cases[] = {{packed(1, 8192, 12, 12, 8192), 328.5, 790, false},
+               {packed(1, 8192, 32, 32, 8192), 343.7, 1046, false},
+               {packed(1, 8192, 96, 96, 8192), 738.3, 2575, true},
+               {packed(8, 32768, 32, 32, 4096), 0, 3168, true}};
+  Chip chip = getDefaultChip();
+  for (auto &[p, forward, both, pays] : cases) {
+    p.gatesChannels = true;
+    p.stage = "fused";
+    SavingLimits limits = limitsOf(p);
+    limits.hasSegments = false;
+    SplitRequest request;
+    request.ownStarts = true;
+    SavingChoice found =
+        chooseSaving(p, chip, gdn::cost::choose(p, chip), limits, request);
+    if (forward)
+      EXPECT_NEAR(found.forward.seconds * 1e6 / forward, 1, 0.1) << p.heads;
+    EXPECT_NEAR(found.seconds() * 1e6 / both, 1, 0.12) << p.heads;
+    EXPECT_EQ(found.pays(), pays) << p.heads << ": " << found.inputsSeconds;
+  }
+}
+
 } // namespace
