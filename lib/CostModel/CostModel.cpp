@@ -222,8 +222,8 @@ Estimate gdn::cost::estimate(const Problem &p, const Chip &chip,
   double partSize = static_cast<double>(p.keyChannels) / kMeasuredChannels *
                     static_cast<double>(p.chunkTokens) / kMeasuredTokens;
   double factor = isChannelForward ? kChannelForward : chunkFactor(p);
-  double chunk = (costs.chunk.first + further * costs.chunk.further) *
-                 partSize * factor;
+  double chunk =
+      (costs.chunk.first + further * costs.chunk.further) * partSize * factor;
   double item = costs.item.first + further * costs.item.further;
   auto secondsOf = [&](int64_t tokens) {
     return item +
