@@ -82,9 +82,7 @@ def main() -> None:
     out, manifest = arguments.out, _manifest.read(arguments.manifest or _manifest.PATH)
     sample = manifest["sample"]["kinds"] if arguments.sample else {}
     manifest = _manifest.sampled(manifest) if arguments.sample else manifest
-    modules = [
-        module for module in modules_of(manifest, sample) if not arguments.cpu_only or module.kind.startswith("CPU")
-    ]
+    modules = [one for one in modules_of(manifest, sample) if not arguments.cpu_only or one.kind.startswith("CPU")]
     files = {f"{module.name}.mlir": module.text for module in modules}
     if arguments.only:
         if unknown := sorted(name for name in arguments.only if f"{name}.mlir" not in files):
