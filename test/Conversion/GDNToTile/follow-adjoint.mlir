@@ -20,11 +20,17 @@
 // CHECK-SAME: work_item(%[[N:.*]], %[[H:.*]], %{{.*}}, %[[TURN:.*]]) tokens(%{{.*}}, %[[BEGIN:.*]], %[[END:.*]])
 // CHECK: %[[HEAD:.*]] = arith.muli %[[H]], %c2 : index
 // CHECK: %[[FIRST_HEAD:.*]] = arith.andi %[[HEAD]], %c4294967295 : index
-// CHECK: %[[IDLE:.*]] = arith.cmpi uge, %[[TURN]], %[[BLOCKS:.*]] : index
+// CHECK-COUNT-3: arith.ceildivui
+// CHECK: %[[BLOCKS32:.*]] = arith.ceildivui %{{.*}}, %{{.*}} : i32
+// CHECK-NEXT: %[[BLOCKS:.*]] = arith.index_castui %[[BLOCKS32]] : i32 to index
+// CHECK-NEXT: %[[IDLE:.*]] = arith.cmpi uge, %[[TURN]], %[[BLOCKS]] : index
 // CHECK-NEXT: gdn_tile.leave %[[IDLE]]
 // CHECK-NEXT: %[[BEHIND:.*]] = arith.addi %[[TURN]], %c1 : index
-// CHECK-NEXT: %[[NUMBER:.*]] = arith.subi %[[BLOCKS]], %[[BEHIND]] : index
-// CHECK: %[[FIRST:.*]] = arith.select %[[IDLE]], %[[END]], %{{.*}} : index
+// CHECK-NEXT: %[[BEHIND32:.*]] = arith.index_castui %[[BEHIND]] : index to i32
+// CHECK-NEXT: %[[NUMBER:.*]] = arith.subi %[[BLOCKS32]], %[[BEHIND32]] : i32
+// CHECK: %[[LAST:.*]] = arith.index_castui %[[END]] : index to i32
+// CHECK: %[[BLOCK:.*]] = arith.select %[[IDLE]], %[[LAST]], %{{.*}} : i32
+// CHECK-NEXT: %[[FIRST:.*]] = arith.index_castui %[[BLOCK]] : i32 to index
 // CHECK: %[[DONE:.*]] = arith.subi %[[END]], %[[FIRST]] : index
 // CHECK: gdn_tile.await_report %progress[%[[N]], %[[FIRST_HEAD]]] count %c2 done %[[DONE]]
 // CHECK: scf.for

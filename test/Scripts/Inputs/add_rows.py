@@ -15,7 +15,8 @@ for table in (hopper, hopper["backward"], manifest["sample"]):
     table["kernels"] = [row for row in table["kernels"] if row.get("gate", True)]
 # Gradients of gates a channel have that form alone.
 kinds = manifest["sample"]["kinds"]
-kinds["Backward"] = [row for row in kinds["Backward"] if row.get("decay") != ["Channel"]]
+for kind in ("Backward", "BackwardSaved", "Saving"):
+    kinds[kind] = [row for row in kinds[kind] if row.get("decay") != ["Channel"]]
 algorithm = ["Chunk"]
 hopper["channels"]["64"] = {"k": 64, "v": 64}
 del manifest["gate_domains"]["Bounded"]

@@ -29,12 +29,13 @@ static const GdnConversionDesc conversions[] = {
      &gdn_hopper_cast_f32_f32_function},
     {"fill", 0, GDN_DTYPE_F32, 1, &gdn_hopper_fill_f32_function}};
 static void *room = NULL;
-static const GdnCallTable table = {sizeof(GdnCallTable),
-                                   1,
-                                   sizeof(conversions) / sizeof(*conversions),
-                                   entries,
-                                   conversions,
-                                   &room};
+static const GdnCallTable table = {.struct_size = sizeof(GdnCallTable),
+                                   .num_entries = 1,
+                                   .num_conversions = sizeof(conversions) /
+                                                      sizeof(*conversions),
+                                   .entries = entries,
+                                   .conversions = conversions,
+                                   .index = &room};
 
 /// An array on the device, with its extents and strides.
 typedef struct Array {
