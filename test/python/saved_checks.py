@@ -122,13 +122,15 @@ def test_refused(run, changes, message):
 def test_pays():
     """By the cost model: where replay would not run beside adjoint. A device that is not there has no answer."""
     pays = _library.load().saving_pays
-    assert pays(0, 8, 32768, 16, 32, 1, 0) and pays(0, 1, 32768, 4, 8, 1, 0)
-    assert not pays(0, 1, 8192, 16, 32, 1, 0) and not pays(0, 1, 32768, 4, 8, 1, _library.NO_SEGMENTS)
-    assert not pays(0, 1, 32768, 4, 8, 0, 0)
+    assert pays(0, 8, 32768, 16, 32, 0, 1, 0) and pays(0, 1, 32768, 4, 8, 0, 1, 0)
+    assert not pays(0, 1, 8192, 16, 32, 0, 1, 0) and not pays(0, 1, 32768, 4, 8, 0, 1, _library.NO_SEGMENTS)
+    assert not pays(0, 1, 32768, 4, 8, 0, 0, 0)
+    # With a gate a channel.
+    assert pays(0, 1, 8192, 96, 96, 1, 0, 0) and not pays(0, 1, 8192, 32, 32, 1, 0, 0)
     with pytest.raises(RuntimeError):
-        pays(99, 1, 8192, 16, 32, 1, 0)
+        pays(99, 1, 8192, 16, 32, 0, 1, 0)
     with pytest.raises(TypeError, match="saving_pays: expected integers"):
-        pays(0.5, 1, 8192, 16, 32, 1, 0)
+        pays(0.5, 1, 8192, 16, 32, 0, 1, 0)
 
 
 def test_no_forward():
