@@ -30,23 +30,7 @@ template <typename Body> GdnRuntimeStatus guarded(Body body) {
 
 /// "float32", "bfloat16"; "None" of 0.
 std::string typeName(int32_t dtype);
-/// Bytes of an element.
-constexpr int64_t sizeOf(int32_t dtype) {
-  switch (dtype) {
-  case GDN_DTYPE_U8:
-    return 1;
-  case GDN_DTYPE_BF16:
-  case GDN_DTYPE_F16:
-    return 2;
-  case GDN_DTYPE_F32:
-  case GDN_DTYPE_I32:
-    return 4;
-  case GDN_DTYPE_I64:
-    return 8;
-  default:
-    return 0;
-  }
-}
+constexpr int64_t sizeOf(int32_t dtype) { return GDN_DTYPE_BYTES(dtype); }
 
 /// Whether a C string is `name`. Each call compares some hundred, of which most
 /// differ in the first letter.

@@ -16,19 +16,7 @@
 using namespace gdn::runtime;
 
 uint32_t gdn::runtime::getElementBytes(int32_t dtype) {
-  switch (dtype) {
-  case GDN_DTYPE_U8:
-    return 1;
-  case GDN_DTYPE_BF16:
-  case GDN_DTYPE_F16:
-    return 2;
-  case GDN_DTYPE_F32:
-  case GDN_DTYPE_I32:
-    return 4;
-  case GDN_DTYPE_I64:
-    return 8;
-  }
-  return 0;
+  return GDN_DTYPE_BYTES(dtype);
 }
 
 /// Reports a contradiction in a description: "kernel '<symbol>': <rule>".

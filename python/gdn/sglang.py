@@ -190,7 +190,7 @@ def make_kernel(parent: Any) -> type:
             step = self.backend.forward_metadata
             is_tracked = getattr(step, "has_mamba_track_mask", False) and step.track_ssm_h_src.numel() > 0
             if is_tracked or words.get("return_intermediate_states") or words.get("track_state") is not None:
-                return self.served.decide("prefills that keep states inside", "gdn has no kernels for them")
+                return self.served.decide("prefills that keep states inside", "this plug-in does not ask gdn for them")
             return True
 
         def _runs(self, kind: str, call: Callable[[], dict[str, Any]], x: Any, is_prefill: bool = False) -> bool:

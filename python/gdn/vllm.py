@@ -162,7 +162,7 @@ def make_layer(engine: Any, name: str) -> type:
             """Whether gdn runs a step. It is asked once for each kind, by all that a call itself checks."""
             is_spec, on_gpu = step.spec_sequence_masks is not None, tensors[0].is_cuda
             if getattr(step, "flashinfer_checkpoint_plan", None) is not None:
-                return self.served.decide("states inside a prefill", "gdn has no kernels for them")
+                return self.served.decide("states inside a prefill", "this plug-in does not ask gdn for them")
             if on_gpu and not step.num_prefills and self.kv_cache[1].element_size() == 2:
                 return self.served.decide("decoding with states of 16 bits", "its kernels are faster with them")
             kind = _VERIFYING if is_spec else "decoding"

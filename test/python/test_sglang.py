@@ -271,7 +271,7 @@ def test_what_is_left_to_sglang(caplog):
             verifying = {**layer.parameters, **dict(zip("qkvab", (x, x, x, a, a))), "retrieve_parent_token": None}
             assert kernel.target_verify(**verifying, replayssm_rawv=x, intermediate_states_buffer=None) == "target_verify"
     reasons = (
-        "multi-item scoring as before: gdn writes", "prefills that keep states inside as before: gdn has no kernels",
+        "multi-item scoring as before: gdn writes", "prefills that keep states inside as before: this plug-in",
         "prefills of drafts as before: gdn writes", "prefill as before: cu_seqlens: expected a tensor of int32",
         "decoding with replayssm_d as before: gdn has no", "decoding as before: AttributeError",
         "verification with replayssm_rawv as before: gdn has no",

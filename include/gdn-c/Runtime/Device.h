@@ -32,6 +32,14 @@ enum {
   GDN_DTYPE_U8 = 6
 };
 
+/// Bytes of an element; 0 of a number that is none of these.
+#define GDN_DTYPE_BYTES(dtype)                                                 \
+  ((dtype) == GDN_DTYPE_U8                                 ? 1                 \
+   : (dtype) == GDN_DTYPE_BF16 || (dtype) == GDN_DTYPE_F16 ? 2                 \
+   : (dtype) == GDN_DTYPE_F32 || (dtype) == GDN_DTYPE_I32  ? 4                 \
+   : (dtype) == GDN_DTYPE_I64                              ? 8                 \
+                                                           : 0)
+
 /// Another type, as DLPack names it: no function takes it, and messages have
 /// its name.
 #define GDN_DTYPE_FOREIGN(code, bits) (-((code) << 8 | (bits)))
