@@ -8,12 +8,12 @@
 
 #include "GradientChain.h"
 #include "RawGate.h"
+#include "WholeTensors.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -22,132 +22,6 @@ using namespace mlir::gdn;
 static constexpr double kNormEps = 1e-6;
 
 static Type elementOf(Value value) { return getElementTypeOrSelf(value); }
-
-namespace {
-/// Builds linalg ops on whole tensors whose dimensions have letters, as
-/// "bthk", or "btn" for value heads. An input may leave dimensions out; all
-/// values are f32 inside.
-class WholeTensors : public ImplicitLocOpBuilder {
-public:
-  WholeTensors(OpBuilder &b, DeltaRuleOpInterface op)
-      : ImplicitLocOpBuilder(op->getLoc(), b), values(op.getV()),
-        packed(static_cast<bool>(op.getCuSeqlens())) {}
-  using Body = function_ref<Value(ImplicitLocOpBuilder &, ValueRange)>;
-
-  /// out[letters of out] = body(inputs), of type `element`.
-  Value map(StringRef out, ArrayRef<std::pair<Value, StringRef>> inputs,
-            Type element, Body body) {
-    return generic(out, out, inputs, element, body);
-  }
-  /// out[letters of out] = sum of body(inputs) over the other letters.
-  Value sum(StringRef out, StringRef all,
-            ArrayRef<std::pair<Value, StringRef>> inputs, Body body) {
-    return generic(out, all, inputs, getF32Type(), body);
-  }
-  /// The same with the sum in f64: one over all tokens has more terms than f32
-  /// has digits for, and they cancel.
-  Value longSum(StringRef out, StringRef all,
-                ArrayRef<std::pair<Value, StringRef>> inputs, Body body) {
-    return generic(out, all, inputs, getF64Type(), body);
-  }
-
-  /// `product`, which is zero where the gradient among its factors is.
-  Value guard(ImplicitLocOpBuilder &b, Value gradient, Value product) const;
-
-private:
-  Value generic(StringRef out, StringRef all,
-                ArrayRef<std::pair<Value, StringRef>> inputs, Type element,
-                Body body);
-  OpFoldResult sizeOf(char letter,
-                      ArrayRef<std::pair<Value, StringRef>> inputs);
-  AffineMap map(StringRef letters, StringRef all) {
-    SmallVector<AffineExpr> results;
-    for (char letter : letters)
-      results.push_back(getAffineDimExpr(all.find(letter)));
-    return AffineMap::get(all.size(), 0, results, getContext());
-  }
-
-  /// [B, T, H, V]
-  Value values;
-  /// Whether there may be tokens of no sequence. Their gradients are zeros
-  /// before the chain rules and behind them, whatever these tokens hold.
-  bool packed;
-};
-} // namespace
-
-/// Converts a scalar between float types.
-static Value convert(OpBuilder &b, Location loc, Value value, Type type) {
-  unsigned from = value.getType().getIntOrFloatBitWidth();
-  unsigned into = type.getIntOrFloatBitWidth();
-  if (from == into)
-    return value;
-  if (from < into)
-    return arith::ExtFOp::create(b, loc, type, value);
-  return arith::TruncFOp::create(b, loc, type, value);
-}
-
-Value WholeTensors::guard(ImplicitLocOpBuilder &b, Value gradient,
-                          Value product) const {
-  if (!packed)
-    return product;
-  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0.0));
-  Value isZero =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, gradient, zero);
-  return arith::SelectOp::create(b, isZero, zero, product);
-}
-
-/// Batch rows, tokens and value heads are those of v, so that all see the same
-/// sizes, and nothing asks for those of a view, of which the host of a GPU
-/// knows nothing.
-OpFoldResult
-WholeTensors::sizeOf(char letter,
-                     ArrayRef<std::pair<Value, StringRef>> inputs) {
-  if (size_t at = StringRef("btn").find(letter); at != StringRef::npos)
-    return tensor::getMixedSize(*this, getLoc(), values, at);
-  for (auto [value, letters] : inputs)
-    if (size_t at = letters.find(letter); at != StringRef::npos)
-      return tensor::getMixedSize(*this, getLoc(), value, at);
-  llvm_unreachable("some input has the letter");
-}
-
-Value WholeTensors::generic(StringRef out, StringRef all,
-                            ArrayRef<std::pair<Value, StringRef>> inputs,
-                            Type element, Body body) {
-  SmallVector<OpFoldResult> sizes;
-  for (char letter : out)
-    sizes.push_back(sizeOf(letter, inputs));
-  Value init = tensor::EmptyOp::create(*this, sizes, element);
-  bool reduces = out.size() != all.size();
-  if (reduces) {
-    Value zero = arith::ConstantOp::create(*this, getFloatAttr(element, 0.0));
-    init = linalg::FillOp::create(*this, zero, init)->getResult(0);
-  }
-  SmallVector<Value> values;
-  SmallVector<AffineMap> maps;
-  for (auto [value, letters] : inputs) {
-    values.push_back(value);
-    maps.push_back(map(letters, all));
-  }
-  maps.push_back(map(out, all));
-  SmallVector<utils::IteratorType> iterators;
-  for (char letter : all)
-    iterators.push_back(out.contains(letter) ? utils::IteratorType::parallel
-                                             : utils::IteratorType::reduction);
-  auto op = linalg::GenericOp::create(
-      *this, init.getType(), values, init, maps, iterators,
-      [&](OpBuilder &inner, Location loc, ValueRange args) {
-        ImplicitLocOpBuilder b(loc, inner);
-        SmallVector<Value> floats;
-        for (Value arg : args.drop_back())
-          floats.push_back(convert(b, loc, arg, getF32Type()));
-        Value result = body(b, floats);
-        if (reduces)
-          result = arith::AddFOp::create(b, args.back(),
-                                         convert(b, loc, result, element));
-        linalg::YieldOp::create(b, convert(b, loc, result, element));
-      });
-  return op.getResult(0);
-}
 
 static Value mul(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
   return arith::MulFOp::create(b, lhs, rhs);
