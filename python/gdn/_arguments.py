@@ -58,6 +58,8 @@ class Call(NamedTuple):
 
 #: The names of the tensors of a call, in the library's order.
 TENSORS = tuple(_library.MANIFEST["arguments"])
+#: Those that a call writes.
+OUTPUTS = ("out", "final_state", "step_states")
 #: The last ones of a call that keeps no states after tokens, and of one without a pool.
 NO_STEPS, NO_POOL = ((None,) * (len(TENSORS) - TENSORS.index(name)) for name in ("step_states", "state_indices"))
 

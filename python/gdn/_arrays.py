@@ -14,11 +14,7 @@ from typing import Any
 import numpy
 
 from . import _library
-from ._arguments import TENSORS, Call, check_output, has_mixed_types, output_shapes, typed_as_output
-
-
-#: The arrays that a call writes.
-_WRITTEN = ("out", "final_state", "step_states")
+from ._arguments import OUTPUTS, TENSORS, Call, check_output, has_mixed_types, output_shapes, typed_as_output
 
 
 def num_threads() -> int:
@@ -179,7 +175,7 @@ def describe(name: str, value: Any) -> tuple[str, tuple[int, ...], list[int], st
     """Type, extents, strides, device and address of an array that the library takes."""
     array = to_numpy(name, value)
     assert array is not None
-    _to_library(name, array, name in _WRITTEN)
+    _to_library(name, array, name in OUTPUTS)
     strides = [stride // array.itemsize for stride in array.strides]
     return array.dtype.name, array.shape, strides, "cpu", array.__array_interface__["data"][0]
 
@@ -239,7 +235,7 @@ def forward(*values: Any) -> tuple[Any, Any]:
     elif arrays["out"] is None:
         # The library refuses the shapes; it wants an output all the same.
         arrays["out"] = numpy.empty(0, numpy.float32)
-    tensors = [_to_library(name, array, name in _WRITTEN) for name, array in arrays.items()]
+    tensors = [_to_library(name, array, name in OUTPUTS) for name, array in arrays.items()]
     options = call.options | _library.BF16_AS_BITS
     _library.load().forward(*tensors, call.scale, options, num_threads(), call.max_seqlen)
     o = call.out if call.out is not None else _like_caller(call.q, arrays["out"])

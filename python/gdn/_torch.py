@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from . import _library, _torch_backward, _torch_checks, _torch_library, _torch_sharded
-from ._arguments import NO_POOL, Call, check_output, has_mixed_types, torch_type, typed_as_output
+from ._arguments import NO_POOL, OUTPUTS, TENSORS, Call, check_output, has_mixed_types, torch_type, typed_as_output
 from ._torch_checks import PLAIN, check_kinds, check_shapes, is_plain, no_backward, refuse_call, refuse_derivatives
 
 # A type is a single object, so that `is` compares it at half the cost.
@@ -78,8 +78,10 @@ def _find_exchange_functions() -> int:
     return found if _library.load().reads_objects(found) else 0
 
 
-#: The tensors of a call, in the library's order.
+#: The tensors of a call, in the library's order, and where some are among them.
 _Tensors = tuple["torch.Tensor | None", ...]
+_INITIAL, _OUT, _STATE = map(TENSORS.index, ("initial_state", "out", "final_state"))
+_WRITTEN = tuple(map(TENSORS.index, OUTPUTS))
 #: None until the first call: the operators are registered without the library.
 _EXCHANGE: int | None = None
 
@@ -195,15 +197,10 @@ _functional, _into = torch.ops.gdn.gated_delta_rule.default, torch.ops.gdn.gated
 
 def forward(*fields: Any) -> tuple[Any, Any]:
     """Runs the call of these fields (`Call`) on torch tensors and returns (o, final state or None)."""
-    (
-        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices, has_initial_state,
-        step_states, step_indices, num_accepted, parents, step_starts, step_intervals, scale, options, wants_state, max_seqlen,
-    ) = fields  # fmt: skip
+    *tensors, scale, options, wants_state, max_seqlen = fields
+    q, k, v = tensors[:3]
     compute = None
-    if is_plain(
-        q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices, has_initial_state,
-        step_states, step_indices, num_accepted, parents, step_starts, step_intervals,
-    ):  # fmt: skip
+    if is_plain(tensors):
         if not q.dtype is k.dtype is v.dtype and _is_mixed(q, k, v):
             check_kinds(fields)
             return _forward_mixed(Call.of(*fields))
@@ -211,29 +208,22 @@ def forward(*fields: Any) -> tuple[Any, Any]:
     if compute is None:
         return _forward_by_operator(Call.of(*fields))
     try:
-        if o is None:
-            o = _new_output(v)
-        else:
-            _count_write(o)
-        if step_states is not None:
-            _count_write(step_states)
-        if state is not None:
-            _count_write(state)
-        elif wants_state:
-            state = _new_state(q, v, initial_state, cu_seqlens, options)
-        tensors = (
-            q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state, state_indices, has_initial_state,
-            step_states, step_indices, num_accepted, parents, step_starts, step_intervals,
-        )  # fmt: skip
-        compute(tensors, scale, options, max_seqlen)
+        for given in map(tensors.__getitem__, _WRITTEN):
+            if given is not None:
+                _count_write(given)
+        if tensors[_OUT] is None:
+            tensors[_OUT] = _new_output(v)
+        if wants_state and tensors[_STATE] is None:
+            tensors[_STATE] = _new_state(q, v, *tensors[_INITIAL : _INITIAL + 2], options)
+        compute(tuple(tensors), scale, options, max_seqlen)
     except Exception:
         # What the operator would have said first.
         call = Call(*fields)
         check_kinds(call)
         if call.out is None or (call.final_state is None and wants_state):
-            check_shapes(q, v, cu_seqlens)
+            check_shapes(q, v, call.cu_seqlens)
         raise
-    return o, state
+    return tensors[_OUT], tensors[_STATE]
 
 
 def _forward_by_operator(call: Call) -> tuple[Any, Any]:

@@ -12,14 +12,11 @@ import torch
 from torch.autograd import forward_ad
 
 from . import _library, _torch_backward_gpu
-from ._arguments import TENSORS, Call
+from ._arguments import OUTPUTS, TENSORS, Call
 
-
-_BF16 = torch.bfloat16
 
 #: Types whose operations nobody but torch itself sees; None is an absent tensor.
 PLAIN = frozenset((torch.Tensor, torch.nn.Parameter, type(None)))
-
 
 #: What may have a say in an operation beside the tensors: looked up once, for a call asks all of them. Of compilers
 #: Dynamo alone follows Python; what else traces a call does it by a mode.
@@ -30,62 +27,25 @@ _peek_transform = torch._C._functorch.peek_interpreter_stack
 _has_gradients = torch.is_grad_enabled
 
 
-def is_plain(
-    q: Any, k: Any, v: Any, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any, out: Any,
-    final_state: Any, state_indices: Any, has_initial_state: Any, step_states: Any, step_indices: Any, num_accepted: Any,
-    parents: Any, step_starts: Any, step_intervals: Any,
-) -> bool:  # fmt: skip
+def is_plain(tensors: Sequence[Any]) -> bool:
     """Whether nobody but the kernel has a say in a call: no autograd, autocast, compiler, mode or subclass. In others
-    the operator asks them all, which takes longer on the host than the rest of a call. Tensor by tensor, because a
-    loop takes longer."""
+    the operator asks them all, which takes longer on the host than the rest of a call."""
     if (
         _is_compiling()
         or _count_modes()
         or _has_autocast()
         or _peek_transform() is not None
         or forward_ad._current_level >= 0
+        or not PLAIN.issuperset(map(type, tensors))
+        or tensors[1] is None
+        or tensors[2] is None
     ):
         return False
-    if not (
-        type(q) in PLAIN
-        and type(k) in PLAIN
-        and type(v) in PLAIN
-        and type(g) in PLAIN
-        and type(beta) in PLAIN
-        and type(A_log) in PLAIN
-        and type(dt_bias) in PLAIN
-        and type(initial_state) in PLAIN
-        and type(cu_seqlens) in PLAIN
-        and type(out) in PLAIN
-        and type(final_state) in PLAIN
-        and type(state_indices) in PLAIN
-        and type(has_initial_state) in PLAIN
-        and type(step_states) in PLAIN
-        and type(step_indices) in PLAIN
-        and type(num_accepted) in PLAIN
-        and type(parents) in PLAIN
-        and type(step_starts) in PLAIN
-        and type(step_intervals) in PLAIN
-        and k is not None
-        and v is not None
-    ):
+    given = [tensor for tensor in tensors if tensor is not None]
+    # The imaginary part of a conjugate is stored without its sign, which the operator sees to.
+    if any([tensor.is_neg() for tensor in given]):
         return False
-    # The imaginary part of a conjugate is stored without its sign, which the operator sees to. Complex numbers of
-    # bfloat16 there are none; of q, k and v either all are bfloat16, or the library says no.
-    if (
-        (q.dtype is not _BF16 and (q.is_neg() or k.is_neg() or v.is_neg()))
-        or (g is not None and g.is_neg())
-        or (beta is not None and beta.is_neg())
-        or (A_log is not None and (A_log.is_neg() or (dt_bias is not None and dt_bias.is_neg())))
-        or (initial_state is not None and initial_state.is_neg())
-        or (out is not None and out.is_neg())
-        or (final_state is not None and final_state is not initial_state and final_state.is_neg())
-    ):
-        return False
-    if not _has_gradients():
-        return True
-    tensors = (q, k, v, g, beta, A_log, dt_bias, initial_state, out, final_state, step_states)
-    return not any(tensor is not None and tensor.requires_grad for tensor in tensors)
+    return not _has_gradients() or not any([tensor.requires_grad for tensor in given])
 
 
 def check_shapes(q: torch.Tensor, v: torch.Tensor, cu_seqlens: torch.Tensor | None) -> None:
@@ -116,7 +76,7 @@ def check_kinds(call: Sequence[Any]) -> None:
             raise TypeError(f"{name}: expected a tensor with one shape, got a nested one")
         elif value.is_quantized:
             raise TypeError(f"{name}: expected a tensor of floats, got a quantized one")
-        elif name in ("out", "final_state", "step_states") and not torch.compiler.is_dynamo_compiling() and value.is_neg():
+        elif name in OUTPUTS and not torch.compiler.is_dynamo_compiling() and value.is_neg():
             raise ValueError(f"{name}: expected a tensor whose memory has its elements, got one with a negative bit")
 
 
