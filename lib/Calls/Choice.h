@@ -53,6 +53,10 @@ cost::SavingChoice chooseSaving(const Call &call, bool hasSegments,
 void rememberPlan(const GdnCallTable &table, const GdnCall &call,
                   const GdnCallPlan &plan);
 
+/// A way that lost, with the reason, as an element of a description.
+[[gnu::format(printf, 2, 3)]] std::string alternative(std::string_view name,
+                                                      const char *reason, ...);
+
 /// Finds the call's array for each argument of the plan's function. The first
 /// one gives the name of an argument that the call has no array for, or null.
 const char *findPlaces(const Call &call, GdnCallPlan &plan);

@@ -8,19 +8,31 @@
 
 #include "Conversions.h"
 
+#include <cstdarg>
 #include <cstdio>
 
 using namespace gdn::calls;
 namespace cost = gdn::cost;
+
+std::string gdn::calls::alternative(std::string_view name, const char *reason,
+                                    ...) {
+  char text[512];
+  va_list values;
+  va_start(values, reason);
+  std::vsnprintf(text, sizeof(text), reason, values);
+  va_end(values);
+  return "[\"" + std::string(name) + "\", \"" + text + "\"]";
+}
 
 /// The schedules that lost, each with the reason.
 static std::string alternativesOf(const cost::Choice &choice) {
   std::string text;
   for (const cost::Estimate &estimate : choice.estimates)
     if (estimate.schedule != choice.schedule)
-      text += std::string(text.empty() ? "" : ", ") + "[\"" +
-              std::string(estimate.schedule.name) + "\", \"" +
-              choice.whyNot(estimate) + "\"]";
+      text += (text.empty() ? "" : ", ") +
+              alternative(estimate.schedule.name, "%s: %s",
+                          estimate.schedule.name.data(),
+                          choice.whyNot(estimate).c_str());
   return "[" + text + "]";
 }
 
@@ -92,17 +104,22 @@ static std::string describeSaving(const Call &call, const Choice &chosen,
   bool isPerHead = forward.schedule == cost::Schedule::CtaPerHead;
   int64_t tiles = isPerHead ? 1 : call.valueChannels / cost::kVTileChannels;
   char text[512];
-  std::snprintf(
-      text, sizeof(text),
-      "{\"kernel\": \"%s\", \"schedule\": \"%s\", \"ctas\": %lld, "
-      "\"seconds\": %.9g, \"step_seconds\": %.9g, \"inputs_seconds\": "
-      "%.9g, \"segment_tokens\": %lld, \"workspace_bytes\": %llu}",
-      plan.variant->function->name, plan.variant->schedule,
-      static_cast<long long>(segments * call.heads * tiles), forward.seconds,
-      chosen.saving.seconds(), chosen.saving.inputsSeconds,
-      static_cast<long long>(plan.segment_length),
-      static_cast<unsigned long long>(workspaceBytes));
-  return text;
+  std::snprintf(text, sizeof(text),
+                "{\"kernel\": \"%s\", \"schedule\": \"%s\", \"ctas\": %lld, "
+                "\"seconds\": %.9g, \"segment_tokens\": %lld, "
+                "\"workspace_bytes\": %llu, \"copies\": [], \"split\": null, "
+                "\"alternatives\": [",
+                plan.variant->function->name, plan.variant->schedule,
+                static_cast<long long>(segments * call.heads * tiles),
+                forward.seconds, static_cast<long long>(plan.segment_length),
+                static_cast<unsigned long long>(workspaceBytes));
+  return text +
+         alternative("inputs",
+                     "saving inputs: %.3g ms predicted with its backward, %.3g "
+                     "ms with states",
+                     chosen.saving.inputsSeconds * 1e3,
+                     chosen.saving.seconds() * 1e3) +
+         "]}";
 }
 
 static std::string describeBackward(const Choice &chosen,

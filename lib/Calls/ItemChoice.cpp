@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Choice.h"
 #include "Items.h"
 #include "Target.h"
 
@@ -193,6 +194,30 @@ static int64_t countWorkspace(const ItemCall &p, const ItemChoice &chosen,
   return chosen.threads * (gates + states + copies);
 }
 
+/// Why a call does not run by the other kernels.
+static std::string alternativeTo(const Call &call, const ItemCall &p,
+                                 const ItemChoice &chosen) {
+  double chunk = chosen.chunkSeconds * 1e3,
+         recurrent = chosen.recurrentSeconds * 1e3;
+  if (p.isFixed)
+    return alternative("recurrent",
+                       "%s: no length of a sequence chooses the kernels",
+                       sayOfSplit(call, "").c_str());
+  if (chosen.items->op == kChunkOp)
+    return alternative(
+        "recurrent",
+        "token by token: %.3g ms predicted, chunks %.3g ms (one thread)",
+        recurrent, chunk);
+  if (p.isByToken)
+    return alternative(
+        "chunk",
+        "the function computes token by token (chunks: %.3g ms, one thread)",
+        chunk);
+  return alternative(
+      "chunk", "chunks: %.3g ms predicted, token by token %.3g ms (one thread)",
+      chunk, recurrent);
+}
+
 std::string gdn::calls::describeItems(const GdnCallTable &table,
                                       const Call &call, const ItemCall &p) {
   const Ranges sequences = rangesOf(p);
@@ -203,7 +228,6 @@ std::string gdn::calls::describeItems(const GdnCallTable &table,
   counted.stateBytes =
       sizeOf(p.initialState.tensor.dtype) + sizeOf(p.finalState.tensor.dtype);
   auto number = [](int64_t value) { return static_cast<long long>(value); };
-  auto truth = [](bool value) { return value ? "true" : "false"; };
   // FLOP are those of the recurrence in chunks of 64, the measure that kernels
   // of all kinds are compared by; bytes those of all arrays, read or written
   // once.
@@ -215,15 +239,12 @@ std::string gdn::calls::describeItems(const GdnCallTable &table,
       "\"chunk_size\": %lld, \"items\": %lld, \"threads\": %d, "
       "\"schedule\": \"items\", \"ctas\": 0, "
       "\"sequences\": %lld, \"flop\": %.0f, \"bytes\": %.0f, "
-      "\"workspace_bytes\": %lld, \"seconds\": %.9g, "
-      "\"chunk_seconds\": %.9g, \"recurrent_seconds\": %.9g, "
-      "\"forced_recurrent\": %s, \"fixed_kernels\": %s}",
+      "\"workspace_bytes\": %lld, \"seconds\": %.9g, \"alternatives\": [",
       items.name, isChunk ? "chunk" : "recurrent", items.isa, items.channels,
-      truth(isPadded(p, items)), number(isChunk ? kChunkTokens : 1),
+      isPadded(p, items) ? "true" : "false", number(isChunk ? kChunkTokens : 1),
       number(p.sequences * p.valueHeads()), chosen.threads, number(p.sequences),
       cost::countFlop(counted), cost::countBytes(counted),
       number(countWorkspace(p, chosen, sequences)),
-      chosen.seconds() / chosen.threads, chosen.chunkSeconds,
-      chosen.recurrentSeconds, truth(p.isByToken), truth(p.isFixed));
-  return text;
+      chosen.seconds() / chosen.threads);
+  return text + alternativeTo(call, p, chosen) + "]}";
 }

@@ -246,39 +246,20 @@ def _pack(described: _Described | None, device: str) -> bytes:
     )
 
 
-def _ask(function: Any, described: Iterable[_Described | None], where: str, *words: Any) -> dict[str, Any]:
+def _ask(question: str, described: Iterable[_Described | None], where: str, *words: Any) -> dict[str, Any]:
     """What a function of the library says of the call of these arrays."""
-    facts: dict[str, Any] = json.loads(function(b"".join(_pack(tensor, where) for tensor in described), *words))
+    arrays = b"".join(_pack(tensor, where) for tensor in described)
+    facts: dict[str, Any] = json.loads(getattr(_library.load(), question)(arrays, *words))
     return facts
 
 
-def _alternatives(facts: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    if "alternatives" in facts:
-        return tuple((name, f"{name}: {reason}") for name, reason in facts["alternatives"])
-    chunk, recurrent = (_milliseconds(facts[f"{name}_seconds"]) for name in ("chunk", "recurrent"))
-    if facts["fixed_kernels"]:
-        return (("recurrent", "segment_length: no length of a sequence chooses the kernels"),)
-    if facts["algorithm"] == "chunk":
-        return (("recurrent", f"token by token: {recurrent} predicted, chunks {chunk} (one thread)"),)
-    if facts["forced_recurrent"]:
-        return (("chunk", f"the function computes token by token (chunks: {chunk}, one thread)"),)
-    return (("chunk", f"chunks: {chunk} predicted, token by token {recurrent} (one thread)"),)
-
-
-def _facts_of_forward(call: Call, described: Iterable[_Described | None], where: str, threads: int) -> dict[str, Any]:
-    """What the library says of a call."""
-    words = (call.scale, call.options, threads, call.max_seqlen)
-    facts = _ask(_library.load().explain, described, where, *words)
-    return {**facts, "alternatives": _alternatives(facts)}
-
-
 def _facts_of_arrays(call: Call) -> dict[str, Any]:
-    """The same of a call of arrays."""
+    """What the library says of a call of arrays."""
     from . import _arrays
 
     call = _arrays.without_mixed_types(call)
     described = [None if value is None else _arrays.describe(name, value) for name, value in zip(TENSORS, call)]
-    return _facts_of_forward(call, described, "cpu", _arrays.num_threads())
+    return _ask("explain", described, "cpu", call.scale, call.options, _arrays.num_threads(), call.max_seqlen)
 
 
 def _facts_of_tensors(given: Call, device: str | None) -> dict[str, Any]:
@@ -300,7 +281,8 @@ def _facts_of_tensors(given: Call, device: str | None) -> dict[str, Any]:
     call = _torch.without_mixed_types(call)
     if kind == "cuda":
         call = _torch.with_outputs(call)
-    facts = _facts_of_forward(call, map(_torch.describe, call.tensors), where, torch.get_num_threads())
+    words = (call.scale, call.options, torch.get_num_threads(), call.max_seqlen)
+    facts = _ask("explain", map(_torch.describe, call.tensors), where, *words)
     return {**facts, **_facts_of_gradients(given, where)}
 
 
@@ -326,18 +308,13 @@ def _facts_of_gradients(call: Call, where: str) -> dict[str, Any]:
         options |= _library.SAVES_STATES
         saved += _torch_saved.bytes_of_states(call, call.options)
     described = [*map(_torch.describe, _torch_backward_gpu.without_data(call))]
-    library, rest = _library.load(), (described, where, call.scale, options, 1, 0)
-    facts = _ask(library.explain_backward, *rest)
-    forward = _ask(library.explain_saving, *rest) if reads_saved else None
-    saves = "states" if reads_saved else "inputs"
-    cut = forward.pop("segment_tokens") if forward else 0
-    found = {"backward": Backward(**facts, forward_segment_tokens=cut, saved_bytes=saved, saves=saves, why_inputs=reason)}
-    if not forward:
-        return found
-    # A forward that saves states.
-    step, inputs = (_milliseconds(forward.pop(name)) for name in ("step_seconds", "inputs_seconds"))
-    why = f"saving inputs: {inputs} predicted with its backward, {step} with states"
-    return {**found, **forward, "split": None, "copies": (), "alternatives": (("inputs", why),)}
+    rest = (described, where, call.scale, options, 1, 0)
+    forward = _ask("explain_saving", *rest) if reads_saved else {}
+    backward = Backward(
+        **_ask("explain_backward", *rest), forward_segment_tokens=forward.pop("segment_tokens", 0), saved_bytes=saved,
+        saves="states" if reads_saved else "inputs", why_inputs=reason,
+    )  # fmt: skip
+    return {**forward, "backward": backward}
 
 
 def explain(
@@ -372,6 +349,7 @@ def explain(
     call, torch = BUILDERS[function](*args, **kwargs), sys.modules.get("torch")
     is_tensor = torch is not None and isinstance(call.q, torch.Tensor)
     facts = _facts_of_tensors(call, device) if is_tensor else _facts_of_arrays(call)
+    facts["alternatives"] = tuple(map(tuple, facts["alternatives"]))
     facts["copies"] = tuple(Copy(**{**copy, "inputs": tuple(copy["inputs"])}) for copy in facts.get("copies", ()))
     facts["conversions"] = tuple(Conversion(**row) for row in facts.get("conversions", ()))
     if facts.get("split") is not None:
