@@ -90,10 +90,10 @@ def _run(
         # FLA takes the parameters and leaves them unused.
         A_log = dt_bias = None
     wants_state = bool(output_final_state) or final_state is not None
-    return (then or forward)(
+    tensors = (
         q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state, state_indices, has_initial_state,
-        *steps, scale, options, wants_state, longest,
     )  # fmt: skip
+    return (then or forward)(tensors + steps, scale, options, wants_state, longest)
 
 
 @explained

@@ -45,15 +45,20 @@ class Call(NamedTuple):
     max_seqlen: int
 
     @classmethod
-    def of(cls, *values: Any) -> Call:
-        """The call of these fields; a scale of None is the default one."""
-        call = cls(*values)
+    def of(cls, tensors: tuple[Any, ...], *rest: Any) -> Call:
+        """The call of these tensors and the other fields; a scale of None is the default one."""
+        call = cls(*tensors, *rest)
         return call if call.scale is not None else call._replace(scale=default_scale(shape_of("q", call.q)))
 
     @property
     def tensors(self) -> tuple[Any, ...]:
         """The tensors, in the library's order."""
         return self[: len(TENSORS)]
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """What `of` takes."""
+        return self.tensors, *self[len(TENSORS) :]
 
 
 #: The names of the tensors of a call, in the library's order.

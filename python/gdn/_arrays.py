@@ -200,7 +200,7 @@ def without_mixed_types(call: Call) -> Call:
 def _forward_mixed(call: Call, wide: Call) -> tuple[Any, Any]:
     """Runs the call `wide` for one whose q, k and v have different types."""
     typed: Any = to_numpy("q", typed_as_output(call))
-    o, state = forward(*wide)
+    o, state = forward(*wide.arguments)
     o = o.astype(typed.dtype)
     if call.out is not None:
         out: Any = to_numpy("out", call.out)
@@ -212,9 +212,9 @@ def _forward_mixed(call: Call, wide: Call) -> tuple[Any, Any]:
     return _like_caller(call.q, o), state
 
 
-def forward(*values: Any) -> tuple[Any, Any]:
-    """Runs the call of these fields on arrays and returns (o, final state or None)."""
-    call = Call.of(*values)
+def forward(*arguments: Any) -> tuple[Any, Any]:
+    """Runs the call of these arguments (`Call.of`) on arrays and returns (o, final state or None)."""
+    call = Call.of(*arguments)
     wide = without_mixed_types(call)
     if wide is not call:
         return _forward_mixed(call, wide)

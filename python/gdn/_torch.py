@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from . import _library, _torch_backward, _torch_checks, _torch_library, _torch_sharded
-from ._arguments import NO_POOL, OUTPUTS, TENSORS, Call, check_output, has_mixed_types, torch_type, typed_as_output
+from ._arguments import NO_POOL, TENSORS, Call, check_output, has_mixed_types, torch_type, typed_as_output
 from ._torch_checks import PLAIN, check_kinds, check_shapes, is_plain, no_backward, refuse_call, refuse_derivatives
 
 # A type is a single object, so that `is` compares it at half the cost.
@@ -78,10 +78,11 @@ def _find_exchange_functions() -> int:
     return found if _library.load().reads_objects(found) else 0
 
 
-#: The tensors of a call, in the library's order, and where some are among them.
+#: The tensors of a call, in the library's order.
 _Tensors = tuple["torch.Tensor | None", ...]
-_INITIAL, _OUT, _STATE = map(TENSORS.index, ("initial_state", "out", "final_state"))
-_WRITTEN = tuple(map(TENSORS.index, OUTPUTS))
+#: Where those of a pool begin, and where the states after tokens are among these.
+_POOL = TENSORS.index("state_indices")
+_STEPS = TENSORS.index("step_states") - _POOL
 #: None until the first call: the operators are registered without the library.
 _EXCHANGE: int | None = None
 
@@ -195,35 +196,40 @@ _torch_library.register((*_SCHEMAS, *_torch_backward.SCHEMAS), _implement)
 _functional, _into = torch.ops.gdn.gated_delta_rule.default, torch.ops.gdn.gated_delta_rule_out.default
 
 
-def forward(*fields: Any) -> tuple[Any, Any]:
-    """Runs the call of these fields (`Call`) on torch tensors and returns (o, final state or None)."""
-    *tensors, scale, options, wants_state, max_seqlen = fields
-    q, k, v = tensors[:3]
-    compute = None
+def forward(
+    tensors: tuple[Any, ...], scale: float | None, options: int, wants_state: bool, max_seqlen: int
+) -> tuple[Any, Any]:
+    """Runs the call of these arguments (`Call.of`) on torch tensors and returns (o, final state or None)."""
+    q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state = tensors[:_POOL]
+    compute, pool = None, tensors[_POOL:]
     if is_plain(tensors):
         if not q.dtype is k.dtype is v.dtype and _is_mixed(q, k, v):
-            check_kinds(fields)
-            return _forward_mixed(Call.of(*fields))
+            check_kinds(tensors)
+            return _forward_mixed(Call.of(tensors, scale, options, wants_state, max_seqlen))
         compute = _compute_on_gpu if q.is_cuda else _compute_on_cpu if q.is_cpu else None
     if compute is None:
-        return _forward_by_operator(Call.of(*fields))
+        return _forward_by_operator(Call.of(tensors, scale, options, wants_state, max_seqlen))
+    o, state = out, final_state
     try:
-        for given in map(tensors.__getitem__, _WRITTEN):
-            if given is not None:
-                _count_write(given)
-        if tensors[_OUT] is None:
-            tensors[_OUT] = _new_output(v)
-        if wants_state and tensors[_STATE] is None:
-            tensors[_STATE] = _new_state(q, v, *tensors[_INITIAL : _INITIAL + 2], options)
-        compute(tuple(tensors), scale, options, max_seqlen)
+        if o is None:
+            o = _new_output(v)
+        else:
+            _count_write(o)
+        if pool[_STEPS] is not None:
+            _count_write(pool[_STEPS])
+        if state is not None:
+            _count_write(state)
+        elif wants_state:
+            state = _new_state(q, v, initial_state, cu_seqlens, options)
+        made = (q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, o, state)
+        compute(made + pool, scale, options, max_seqlen)
     except Exception:
         # What the operator would have said first.
-        call = Call(*fields)
-        check_kinds(call)
-        if call.out is None or (call.final_state is None and wants_state):
-            check_shapes(q, v, call.cu_seqlens)
+        check_kinds(tensors)
+        if out is None or (final_state is None and wants_state):
+            check_shapes(q, v, cu_seqlens)
         raise
-    return tensors[_OUT], tensors[_STATE]
+    return o, state
 
 
 def _forward_by_operator(call: Call) -> tuple[Any, Any]:
@@ -257,7 +263,7 @@ def _forward_mixed(call: Call) -> tuple[Any, Any]:
     """Runs such a call, in float32."""
     if call.out is not None:
         refuse_call(call, call.q.device.type, writes=True)
-    o, state = forward(*call._replace(q=call.q.float(), k=call.k.float(), v=call.v.float(), out=None))
+    o, state = forward(*call._replace(q=call.q.float(), k=call.k.float(), v=call.v.float(), out=None).arguments)
     o = o.to(typed_as_output(call).dtype)
     if call.out is None:
         return o, state

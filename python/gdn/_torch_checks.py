@@ -24,7 +24,7 @@ _is_compiling = torch.compiler.is_dynamo_compiling
 _count_modes = torch._C._len_torch_dispatch_stack
 _has_autocast = torch._C._is_any_autocast_enabled
 _peek_transform = torch._C._functorch.peek_interpreter_stack
-_has_gradients = torch.is_grad_enabled
+_has_gradients, _is_negative = torch.is_grad_enabled, torch.Tensor.is_neg
 
 
 def is_plain(tensors: Sequence[Any]) -> bool:
@@ -36,16 +36,18 @@ def is_plain(tensors: Sequence[Any]) -> bool:
         or _has_autocast()
         or _peek_transform() is not None
         or forward_ad._current_level >= 0
-        or not PLAIN.issuperset(map(type, tensors))
         or tensors[1] is None
         or tensors[2] is None
     ):
         return False
     given = [tensor for tensor in tensors if tensor is not None]
-    # The imaginary part of a conjugate is stored without its sign, which the operator sees to.
-    if any([tensor.is_neg() for tensor in given]):
+    if not PLAIN.issuperset(map(type, given)):
         return False
-    return not _has_gradients() or not any([tensor.requires_grad for tensor in given])
+    # The imaginary part of a conjugate is stored without its sign, which the operator sees to. Complex numbers of
+    # bfloat16 there are none; of q, k and v either all are bfloat16, or the library says no.
+    if any(map(_is_negative, given if given[0].dtype is not torch.bfloat16 else given[3:])):
+        return False
+    return not _has_gradients() or True not in [tensor.requires_grad for tensor in given]
 
 
 def check_shapes(q: torch.Tensor, v: torch.Tensor, cu_seqlens: torch.Tensor | None) -> None:

@@ -171,7 +171,7 @@ def run_local(forward: Callable[..., tuple[Any, Any]], call: Call) -> tuple[Any,
 
     local, cuts = _local_call(call, sends=True)
     mesh = call.q.device_mesh
-    o, state = forward(*local)
+    o, state = forward(*local.arguments)
 
     def whole(name: str, given: Any, part: Any, shape: tuple[int, ...]) -> Any:
         if given is not None or part is None:

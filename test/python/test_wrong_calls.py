@@ -320,7 +320,7 @@ def test_unknown_options(options):
 
     x = make_inputs()
     with pytest.raises(ValueError, match="options: expected a domain of g of 0 to 3, one of beta of 0 to 2 and no bits above"):
-        _arrays.forward(x.q, x.k, x.v, x.g, x.beta, *(None,) * 14, 1.0, options, False, 0)
+        _arrays.forward((x.q, x.k, x.v, x.g, x.beta, *(None,) * 14), 1.0, options, False, 0)
 
 
 def test_byte_order_and_bits():

@@ -81,7 +81,7 @@ def host_parts(torch, gdn, tensors, kwargs):
         "call": public,
         "call into given outputs": functools.partial(public, out=o, final_state=state),
         "reading arguments": functools.partial(public, **{_api._THEN: lambda *fields: None}),
-        "asking torch who has a say": functools.partial(_torch.is_plain, *arrays),
+        "asking torch who has a say": functools.partial(_torch.is_plain, arrays),
         "allocating o": functools.partial(_torch._new_output, v),
         "library": functools.partial(forward, *arrays, *rest),
         "library, other addresses": in_turn([arrays, copies(arrays)]),
