@@ -139,60 +139,39 @@ def trained(options: int, device: str) -> int:
     return options | _library.FLOAT32_ARITHMETIC if device == "cpu" else options
 
 
-def _asked_for(ctx: Any, found: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor | None, ...]:
-    """The gradients that are asked for, and None for all other arguments of a forward."""
-    needed = ctx.needs_input_grad[:_DIFFERENTIABLE]
-    return (*(gradient if needs else None for gradient, needs in zip(found, needed)), *(None,) * 5)
-
-
 class _Forward(_Function):
-    """The forward with its gradients."""
+    """The forward with its gradients. On a GPU it may save states, and what tokens write in the place of v."""
 
     @staticmethod
-    def forward(*arguments: Any) -> Any:
+    def forward(saves: bool, *arguments: Any) -> Any:
         *tensors, scale, options, max_seqlen, with_state = arguments
-        options = trained(options, tensors[0].device.type)
         with _below():
+            if saves:
+                return torch.ops.gdn.gated_delta_rule_saving.default(*tensors, options, with_state)
+            options = trained(options, tensors[0].device.type)
             return torch.ops.gdn.gated_delta_rule.default(*tensors, scale, options, max_seqlen, with_state)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        *tensors, scale, options, _, with_state = inputs
-        ctx.save_for_backward(*tensors)
+        _, q, k, v, *rest, scale, options, _, with_state = inputs
+        _, state, *saved = output
+        writes, *states = saved or (v,)
+        ctx.save_for_backward(q, k, writes, *rest, *states)
         ctx.scale, ctx.options = scale, options
         ctx.set_materialize_grads(False)
-        if not with_state:
-            ctx.mark_non_differentiable(output[1])
+        ctx.mark_non_differentiable(*saved, *(() if with_state else (state,)))
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        backward = torch.ops.gdn.gated_delta_rule_backward.default
-        return _asked_for(ctx, backward(*ctx.saved_tensors, *gradients, ctx.scale, ctx.options))
-
-
-class _SavingForward(_Function):
-    """A forward on a GPU that saves states, and what tokens write in the place of v."""
-
-    @staticmethod
-    def forward(*arguments: Any) -> Any:
-        *tensors, _, options, _, with_state = arguments
-        with _below():
-            return torch.ops.gdn.gated_delta_rule_saving.default(*tensors, options, with_state)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        q, k, _, *rest = inputs[:_INPUTS]
-        _, state, writes, states = output
-        ctx.save_for_backward(q, k, writes, *rest, states)
-        ctx.options = inputs[_INPUTS + 1]
-        ctx.set_materialize_grads(False)
-        ctx.mark_non_differentiable(writes, states, *(() if inputs[-1] else (state,)))
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        *tensors, states = ctx.saved_tensors
-        backward = torch.ops.gdn.gated_delta_rule_backward_saved.default
-        return _asked_for(ctx, backward(*tensors, *gradients[:2], states, ctx.options))
+        saved, ops = ctx.saved_tensors, torch.ops.gdn
+        tensors, states = saved[:_INPUTS], saved[_INPUTS:]
+        if states:
+            found = ops.gated_delta_rule_backward_saved.default(*tensors, *gradients[:2], *states, ctx.options)
+        else:
+            found = ops.gated_delta_rule_backward.default(*tensors, *gradients, ctx.scale, ctx.options)
+        # Those that are asked for, and None for all other arguments.
+        asked = (gradient if needs else None for gradient, needs in zip(found, ctx.needs_input_grad[1:]))
+        return None, *asked, *(None,) * 5
 
 
 class _ForwardAlone(_Forward):
@@ -212,18 +191,16 @@ def forward_with_autograd(*arguments: Any) -> Any:
     is_recurrent = q.device.type == "cuda" and _library.is_recurrent(options)
     # A call in chunks without a backward has been refused.
     if is_recurrent and _torch_backward_gpu.why_not(q, k, v, g, options):
-        return _apply(_ForwardAlone, *arguments)
-    if _torch_saved.saves(tensors, scale, options):
-        return _apply(_SavingForward, *arguments)[:2]
-    return _apply(_Forward, *arguments)
+        return _apply(_ForwardAlone, False, *arguments)
+    return _apply(_Forward, _torch_saved.saves(tensors, scale, options), *arguments)[:2]
 
 
 def implement(ops: torch.library.Library, fake: Callable[..., Any]) -> None:
-    """Implements the operators of `SCHEMAS`. The forward that saves stands below autograd: `_SavingForward` applies it."""
+    """Implements the operators of `SCHEMAS`. The forward that saves stands below autograd: `_Forward` applies it."""
     ops.impl("gated_delta_rule_backward", _compute_on_cpu, "CPU")
     gpu = {
         "gated_delta_rule_backward": (_compute_on_gpu, _fake),
-        "gated_delta_rule_saving": (_compute_saving, _torch_saved.fake_forward),
+        "gated_delta_rule_saving": (_compute_saving, _torch_saved.allocate),
         "gated_delta_rule_backward_saved": (_compute_from_saved, _fake),
     }
     for name, (compute, without_data) in gpu.items():

@@ -96,15 +96,11 @@ def why_inputs(tensors: Any, scale: float | None, options: int, device: int | No
 
 
 @functools.lru_cache(maxsize=1024)
-def _ask_whether_it_pays(*sizes: int) -> bool:
-    return bool(_library.load().saving_pays(*sizes))
-
-
 def _pays(*sizes: int) -> bool:
     """Whether a step that saves is predicted to take less time than one that does not, True of a device that does not
     answer. Sizes that are not known are not asked for."""
     try:
-        return _ask_whether_it_pays(*sizes)
+        return bool(_library.load().saving_pays(*sizes))
     except RuntimeError:
         return True
 
@@ -136,11 +132,11 @@ def bytes_of_states(call: Any, options: int) -> int:
     return int(states * v.shape[2] * v.shape[3] * q.shape[3] * v.element_size())
 
 
-def _allocate(
-    q: Tensor, v: Tensor, cu_seqlens: Tensor | None, form: GradientForm, options: int, with_state: bool
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """o, the final states (of no sequences unless they are asked for), what tokens write, and states."""
-    sequences, kept = _count_states(q, v, cu_seqlens, form, options)
+def allocate(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """What the operator of these arguments makes: o, the final states (of no sequences unless they are asked for), what
+    tokens write, and states."""
+    q, _, v, g, beta, *_, cu_seqlens, options, with_state = arguments
+    sequences, kept = _count_states(q, v, cu_seqlens, chain.form_of(q, v, g, beta, options), options)
     o, writes = (torch.empty_like(v, memory_format=torch.contiguous_format) for _ in range(2))
     square = (v.shape[2], v.shape[3], q.shape[3])
     state = v.new_empty((sequences, *square) if with_state else 0, dtype=torch.float32)
@@ -148,14 +144,14 @@ def _allocate(
 
 
 def compute_forward(*given: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """What `_allocate` makes, computed. The arguments are those of the operator."""
+    """What `allocate` makes, computed."""
     q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, options, with_state = given
     if (reason := _disagreement(*given[:9])) is not None:
         raise ValueError(f"gdn: {reason}")
     if _torch_checks.CHECKS_VALUES:
         _torch_checks.check_values((*given[:9], None, None, *NO_POOL), options)
     form = chain.form_of(q, v, g, beta, options)
-    o, state, writes, states = made = _allocate(q, v, cu_seqlens, form, options, with_state)
+    o, state, writes, states = made = allocate(*given)
     betas, _ = chain.convert_beta(beta, _library.beta_domain_of(options), form)
     tokens = map(chain.packed, (q, k, v, g, betas))
     _library.load().forward_saving(
@@ -164,9 +160,3 @@ def compute_forward(*given: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         chain.kernel_options(form, options, g), 1, 0,
     )  # fmt: skip
     return made
-
-
-def fake_forward(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The same without data."""
-    q, _, v, g, beta, *_, cu_seqlens, options, with_state = arguments
-    return _allocate(q, v, cu_seqlens, chain.form_of(q, v, g, beta, options), options, with_state)

@@ -203,7 +203,7 @@ def test_recurrent_calls_are_refused_in_the_backward():
     call = BUILDERS["fused_recurrent_gated_delta_rule"](**given)
     # What a GPU's call applies, on a CPU.
     arguments = (*call[:9], call.scale, call.options, 0, False)
-    o, _ = _torch_backward._apply(_torch_backward._ForwardAlone, *arguments)
+    o, _ = _torch_backward._apply(_torch_backward._ForwardAlone, False, *arguments)
     assert torch.equal(o, gdn.fused_recurrent_gated_delta_rule(**{name: x.detach() for name, x in given.items()})[0])
     with pytest.raises(NotImplementedError, match="a call with a backward: .* got q of float32"):
         o.sum().backward()

@@ -115,7 +115,7 @@ def test_values(kernels, case, cu_seqlens, compiles):
         call = torch.compile(call, backend="aot_eager", fullgraph=True)
     for count in (2, 1):
         results = call(**given)[:count]
-        assert compiles or "_SavingForward" in type(results[0].grad_fn).__name__
+        assert compiles or len(results[0].grad_fn.saved_tensors) == 10
         for x, y in zip(results, wanted):
             assert x.shape == y.shape and (x.double() - y).norm() <= tolerance * y.norm()
         found = torch.autograd.grad([x.float().sum() for x in results], list(given.values()))
@@ -227,14 +227,14 @@ def test_pays(monkeypatch, pays):
         asked.append(sizes)
         return pays
 
-    _torch_saved._ask_whether_it_pays.cache_clear()
+    _torch_saved._pays.cache_clear()
     monkeypatch.setattr(_library.load(), "saving_pays", answer)
     call = call_of(make(T=20, H=2, HV=4, K=128, V=128, dtype=torch.bfloat16, absent=("g",)))
     why = _torch_saved.why_inputs(call, call.scale, call.options, 3)
     assert asked == [(3, 1, 20, 2, 4, 0, 1, _library.UNDECAYED)]
     assert why is None if pays else why.startswith("time: ")
     assert _torch_saved.why_inputs(call, call.scale, call.options) is None and len(asked) == 1
-    _torch_saved._ask_whether_it_pays.cache_clear()
+    _torch_saved._pays.cache_clear()
 
 
 def test_forms(monkeypatch):

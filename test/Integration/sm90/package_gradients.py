@@ -132,7 +132,7 @@ def call(gdn, given, words):
     asks = words.get("save_for_backward") == "states"
     with unittest.mock.patch.object(_torch_saved, "_pays", lambda *_: True) if asks else contextlib.nullcontext():
         results = gdn.chunk_gated_delta_rule(**{name: given.get(name) for name in NAMES}, **words)
-    saves = "_SavingForward" in type(results[0].grad_fn).__name__
+    saves = len(results[0].grad_fn.saved_tensors) == 10
     if saves != (asks and given["q"].is_cuda):
         raise RuntimeError(f"expected a forward that saves {'states' if asks else 'inputs'}, got {type(results[0].grad_fn)}")
     return results
