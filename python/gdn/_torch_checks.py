@@ -93,18 +93,12 @@ _CHECKED = ("q", "initial_state", "cu_seqlens", "state_indices")
 def check_values(tensors: Sequence[Any], options: int) -> None:
     """The CPU's checks of what lies on a GPU, of a call's tensors. A graph that is captured cannot wait; the library
     refuses other shapes and types."""
-    q, initial_state, cu_seqlens, state_indices = (tensors[TENSORS.index(name)] for name in _CHECKED)
-
-    def is_known(integers: torch.Tensor | None) -> bool:
-        if integers is None or integers.dim() != 1 or integers.dtype not in (torch.int32, torch.int64):
-            return False
-        return not (integers.is_cuda and torch.cuda.is_current_stream_capturing())
-
-    if cu_seqlens is not None and is_known(cu_seqlens) and q.dim() == 4:
-        _library.load().check_values(cu_seqlens.cpu(), None, q.shape[1], 0, 0)
-    if state_indices is not None and is_known(state_indices) and initial_state is not None and initial_state.dim():
-        first, count = _library.first_state_of(options), initial_state.shape[0]
-        _library.load().check_values(None, state_indices.cpu(), 0, first, count)
+    q, pool, cu_seqlens, rows = (tensors[TENSORS.index(name)] for name in _CHECKED)
+    if q.dim() != 4 or (q.is_cuda and torch.cuda.is_current_stream_capturing()):
+        return
+    states = pool.shape[0] if pool is not None and pool.dim() else None
+    lists = [x if x is None else x.cpu() for x in (cu_seqlens, rows if states is not None else None)]
+    _library.load().check_values(*lists, q.shape[1], _library.first_state_of(options), states or 0)
 
 
 def no_backward(

