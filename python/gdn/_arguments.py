@@ -74,6 +74,13 @@ def refuse(name: str, reason: str) -> None:
     raise NotImplementedError(f"{name}: {reason}")
 
 
+def check_rules(error: type[Exception], *rules: tuple[bool, str]) -> None:
+    """Raises the words of the first of another library's rules that does not hold."""
+    for holds, message in rules:
+        if not holds:
+            raise error(message)
+
+
 def old_arguments(kwargs: dict[str, Any], state_v_first: bool) -> bool:
     """Arguments of older FLA releases; returns `state_v_first`."""
     if "transpose_state_layout" in kwargs:

@@ -8,7 +8,7 @@ import warnings
 from typing import Any
 
 from . import _api
-from ._arguments import library_of, refuse, shape_of, viewed
+from ._arguments import check_rules, library_of, refuse, shape_of, viewed
 from ._steps import numbers_of_rows, states_of
 
 
@@ -32,12 +32,6 @@ def _decode(
     return o if output is None else output, states
 
 
-def _must(holds: bool, message: str) -> None:
-    """FlashInfer's rules of these calls, which it asserts."""
-    if not holds:
-        raise AssertionError(message)
-
-
 def _verify(
     q: Any, k: Any, v: Any, states: Any, rows: Any, A_log: Any, a: Any, dt_bias: Any, b: Any, scale: Any, output: Any,
     use_qk_l2norm: bool, buffer: Any, updates: bool, target: Any, scatter: Any = None,
@@ -51,7 +45,8 @@ def _verify(
     elif not updates:
         keeps = {"step_indices": numbers_of_rows(q, batch, 1, -1)}
     elif target is not None and target is not rows:
-        _must(tuple(target.shape) == (batch,), f"Expected output_state_indices shape [{batch}], got {target.shape}")
+        fits = tuple(target.shape) == (batch,)
+        check_rules(AssertionError, (fits, f"Expected output_state_indices shape [{batch}], got {target.shape}"))
         # A table of its own.
         keeps = {"step_indices": numbers_of_rows(q, batch, tokens, -1) + 0}
         keeps["step_indices"][:, -1] = target
@@ -126,22 +121,18 @@ def gated_delta_rule_decode_pretranspose(
         ((3, 1, 4, 64), False)
     """
     tokens = shape_of("q", q)[1:2]
-    for name, given in (
-        ("intermediate_states_buffer", intermediate_states_buffer is not None),
-        ("disable_state_update", disable_state_update),
-    ):
-        if given and tokens == (1,):
-            raise ValueError(f"{name} is supported only for T > 1")
-    if (initial_state is None) != (initial_state_indices is None):
-        raise ValueError("initial_state and initial_state_indices must be provided together")
-    if initial_state is None and state is None:
-        raise ValueError("Either state or initial_state must be provided")
-    _must(
-        output_state_indices is None or initial_state is not None,
-        "output_state_indices can only be used with initial_state (pool mode)",
+    has_pool, has_rows, are_several = initial_state is not None, initial_state_indices is not None, tokens != (1,)
+    check_rules(
+        ValueError,
+        (are_several or intermediate_states_buffer is None, "intermediate_states_buffer is supported only for T > 1"),
+        (are_several or not disable_state_update, "disable_state_update is supported only for T > 1"),
+        (has_pool == has_rows, "initial_state and initial_state_indices must be provided together"),
+        (has_pool or state is not None, "Either state or initial_state must be provided"),
     )
+    of_pools = "output_state_indices can only be used with initial_state (pool mode)"
+    check_rules(AssertionError, (has_pool or output_state_indices is None, of_pools))
     return _verify(
-        q, k, v, state if initial_state is None else initial_state, initial_state_indices, A_log, a, dt_bias, b, scale,
+        q, k, v, initial_state if has_pool else state, initial_state_indices, A_log, a, dt_bias, b, scale,
         output, use_qk_l2norm, intermediate_states_buffer, not disable_state_update, output_state_indices,
     )  # fmt: skip
 
@@ -199,21 +190,18 @@ def gated_delta_rule_mtp(
     batch, tokens = shape_of("q", q)[:2]
     if intermediate_states_buffer is not None:
         shape = shape_of("intermediate_states_buffer", intermediate_states_buffer)
-        _must(
-            len(shape) == 5 and shape[0] >= batch and shape[1] >= tokens,
-            f"intermediate_states_buffer must have logical shape [>={batch}, >={tokens}, HV, V, K], got {tuple(shape)}",
-        )
+        fits = len(shape) == 5 and shape[0] >= batch and shape[1] >= tokens
+        logical = f"logical shape [>={batch}, >={tokens}, HV, V, K]"
+        check_rules(AssertionError, (fits, f"intermediate_states_buffer must have {logical}, got {tuple(shape)}"))
     if ssm_state_indices is not None:
-        for holds, message in (
+        shape = tuple(ssm_state_indices.shape)
+        check_rules(
+            AssertionError,
             (intermediate_states_buffer is None, "ssm_state_indices and intermediate_states_buffer are mutually exclusive"),
             (not disable_state_update, "ssm_state_indices requires state writes; disable_state_update must be False"),
             (tokens >= 2, f"ssm_state_indices requires T >= 2 (got T={tokens})"),
-            (
-                tuple(ssm_state_indices.shape) == (batch, tokens),
-                f"ssm_state_indices must have shape [B={batch}, T={tokens}], got {tuple(ssm_state_indices.shape)}",
-            ),
-        ):
-            _must(holds, message)
+            (shape == (batch, tokens), f"ssm_state_indices must have shape [B={batch}, T={tokens}], got {shape}"),
+        )
     return _verify(
         q, k, v, initial_state, initial_state_indices, A_log, a, dt_bias, b, scale, output, use_qk_l2norm,
         intermediate_states_buffer, not disable_state_update, output_state_indices, ssm_state_indices,

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _kda
-from ._arguments import made, refuse, repeat_heads, shape_of, viewed
+from ._arguments import check_rules, made, refuse, repeat_heads, shape_of, viewed
 from ._steps import numbers_of_rows
 
 
@@ -21,24 +21,19 @@ def _of_value_heads(parameter: Any, heads: int, times: int) -> Any:
 def _check_speculation(count: int, tokens: int, sequences: int, is_packed: bool, slots: Any) -> None:
     """FlashInfer's rules of calls with `num_spec_tokens`, in FlashInfer's words."""
     steps, shape = 1 + count, None if slots is None else shape_of("ssm_state_indices", slots)
-    for holds, message in (
+    is_table = shape is None or (len(shape) == 2 and shape[1] == steps)
+    rows = sequences if shape is None else shape[0] if shape else 0
+    check_rules(
+        ValueError,
         (not is_packed or shape is not None, "ssm_state_indices is required when num_spec_tokens is set with cu_seqlens"),
         (
             is_packed or tokens == steps,
             f"q.shape[1]={tokens} must equal 1+num_spec_tokens={steps} when cu_seqlens is not provided",
         ),
         (count > 0, f"num_spec_tokens must be >= 1, got {count}. Use num_spec_tokens=None for standard decode."),
-        (
-            shape is None or (len(shape) == 2 and shape[1] == steps),
-            f"ssm_state_indices must be 2D [N, {steps}] in spec mode, got shape {list(shape or ())}",
-        ),
-        (
-            shape is None or shape[0] == sequences,
-            f"ssm_state_indices.shape[0]={(shape or (0,))[0]} must equal N={sequences} (cu_seqlens.shape[0]-1)",
-        ),
-    ):
-        if not holds:
-            raise ValueError(message)
+        (is_table, f"ssm_state_indices must be 2D [N, {steps}] in spec mode, got shape {list(shape or ())}"),
+        (rows == sequences, f"ssm_state_indices.shape[0]={rows} must equal N={sequences} (cu_seqlens.shape[0]-1)"),
+    )
 
 
 def recurrent_kda(
