@@ -53,13 +53,13 @@ def _of_heads(parameter: Any) -> Any:
 
 def _gates(
     g: Any, A_log: Any, dt_bias: Any, use_gate_in_kernel: Any, safe_gate: Any, lower_bound: Any
-) -> dict[str, Any]:
-    """The gates of a call as `_api.py` takes them."""
+) -> tuple[Any, dict[str, Any]]:
+    """The gates of a call as `_api.py` takes them, with what it says of them."""
     shape = shape_of("g", g)
     if len(shape) != 4:
         raise ValueError(f"g: expected the shape [B, T, HV, K], got {list(shape)}")
     if not use_gate_in_kernel:
-        return {"g": g}
+        return g, {}
     A_log = _of_heads(A_log)
     if lower_bound is None:
         if safe_gate:
@@ -68,18 +68,18 @@ def _gates(
             raise ValueError(
                 "`A_log` must be provided when `use_gate_in_kernel=True` and `lower_bound` is not set."
             )
-        return {"g": g, "A_log": A_log, "dt_bias": dt_bias, "use_gate_in_kernel": True}
+        return g, {"A_log": A_log, "dt_bias": dt_bias, "use_gate_in_kernel": True}
     bound = number("lower_bound", lower_bound)
     if safe_gate and not _SAFE_BOUNDS[0] <= bound < _SAFE_BOUNDS[1]:
         raise ValueError(f"`lower_bound` must be in the safe range [-5, 0), got {lower_bound}.")
     if not bound < 0 or bound == -float("inf"):
         raise ValueError(f"lower_bound: expected a finite number below 0, got {lower_bound}")
     if bound == _BOUND:
-        return {"g": g, "A_log": A_log, "dt_bias": dt_bias, "gate_domain": "bounded"}
+        return g, {"A_log": A_log, "dt_bias": dt_bias, "gate_domain": "bounded"}
     heads, channels = shape[2:]
     _check_size("A_log", A_log, "[HV]", heads)
     _check_size("dt_bias", dt_bias, "[HV * K]", heads * channels)
-    return {"g": _bounded(g, A_log, dt_bias, bound)}
+    return _bounded(g, A_log, dt_bias, bound), {}
 
 
 @_api.explained
@@ -142,12 +142,10 @@ def chunk_kda(
         refuse("return_intermediate_states", "states between chunks are not returned in this version; expected False")
     if chunk_size not in _CHUNK_SIZES:
         raise ValueError(f"`chunk_size` must be either 32 or 64 for KDA, got {chunk_size}.")
-    gates = _gates(g, A_log, dt_bias, use_gate_in_kernel, safe_gate, lower_bound)
+    g, gates = _gates(g, A_log, dt_bias, use_gate_in_kernel, safe_gate, lower_bound)
     return _api.chunk_gated_delta_rule(
-        q, k, v, beta=beta, scale=scale, initial_state=initial_state, output_final_state=output_final_state,
-        use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel, use_beta_sigmoid_in_kernel=use_beta_sigmoid_in_kernel,
-        allow_neg_eigval=allow_neg_eigval, state_v_first=state_v_first, cu_seqlens=cu_seqlens,
-        cu_seqlens_cpu=cu_seqlens_cpu, cp_context=cp_context, **gates, **kwargs,
+        q, k, v, g, beta, scale, initial_state, output_final_state, use_qk_l2norm_in_kernel, use_beta_sigmoid_in_kernel,
+        allow_neg_eigval, state_v_first, cu_seqlens, cu_seqlens_cpu, cp_context=cp_context, **gates, **kwargs,
     )  # fmt: skip
 
 
@@ -176,9 +174,9 @@ def fused_recurrent_kda(
         >>> o.shape
         (8, 1, 4, 64)
     """
-    gates = _gates(g, A_log, dt_bias, use_gate_in_kernel, False, lower_bound)
+    g, gates = _gates(g, A_log, dt_bias, use_gate_in_kernel, False, lower_bound)
     return _api.fused_recurrent_gated_delta_rule(
-        q, k, v, beta=beta, scale=scale, initial_state=initial_state, output_final_state=output_final_state,
+        q, k, v, g, beta=beta, scale=scale, initial_state=initial_state, output_final_state=output_final_state,
         use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel, use_beta_sigmoid_in_kernel=use_beta_sigmoid_in_kernel,
         allow_neg_eigval=allow_neg_eigval, state_v_first=state_v_first, cu_seqlens=cu_seqlens, **gates, **kwargs,
     )  # fmt: skip

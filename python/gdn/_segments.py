@@ -10,12 +10,6 @@ from ._api import chunk_gated_delta_rule
 from ._arguments import made, shape_of, v_first_of, viewed
 
 
-def _identities(k: Any, sequences: int, heads: int, channels: int) -> Any:
-    """States [sequences, heads, channels, channels] that are the identity, in float32, where k is."""
-    like, shape = viewed("k", k), (sequences, heads, channels, channels)
-    return made("zeros", shape, like, "float32") + made("eye", channels, like, "float32")
-
-
 def segment_map(
     k: Any,
     v: Any,
@@ -66,14 +60,15 @@ def segment_map(
         name, got = ("k", shape) if len(shape) != 4 else ("v", v_shape)
         raise ValueError(f"{name}: expected the shape [B, T, H, {name.upper()}], got {list(got)}")
     sequences = shape[0] if cu_seqlens is None else max(shape_of("cu_seqlens", cu_seqlens)[0] - 1, 0)
-    identity = _identities(k, sequences, v_shape[2], shape[3])
+    K, like = shape[3], viewed("k", k)
+    identity = made("zeros", (sequences, v_shape[2], K, K), like, "float32") + made("eye", K, like, "float32")
     v_first = v_first_of(state_v_first, state_layout)
     # Queries change no state.
     _, added = chunk_gated_delta_rule(
         k, k, v, g, beta, output_final_state=True, cu_seqlens=cu_seqlens, state_v_first=v_first, **words
     )
     _, map_ = chunk_gated_delta_rule(
-        k, k, made("zeros", (*v_shape[:3], shape[3]), viewed("v", v)), g, beta, initial_state=identity, output_final_state=True, cu_seqlens=cu_seqlens,
+        k, k, made("zeros", (*v_shape[:3], K), viewed("v", v)), g, beta, initial_state=identity, output_final_state=True, cu_seqlens=cu_seqlens,
         **words,
     )  # fmt: skip
     return map_, added
@@ -120,23 +115,15 @@ def compose(first: Any, *spans: tuple[Any, Any], state_v_first: bool = False, st
         [[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]
     """
     v_first = v_first_of(state_v_first, state_layout)
-
-    def apply(map_: Any, state: Any) -> Any:
-        return state @ map_.swapaxes(-1, -2) if v_first else map_ @ state
-
-    state = first
+    composed, state = None, first
     if isinstance(first, tuple):
         if len(first) != 2:
             raise TypeError(f"first: expected a state or a pair (M, B), got {len(first)} values")
-        state = first[1]
+        composed, state = first
         _check_span("first", first, state, v_first)
     for span in spans:
         _check_span("spans", span, state, v_first)
-    if not isinstance(first, tuple):
-        for map_, added in spans:
-            first = apply(map_, first) + added
-        return first
-    composed, state = first
     for map_, added in spans:
-        composed, state = map_ @ composed, apply(map_, state) + added
-    return composed, state
+        state = (state @ map_.swapaxes(-1, -2) if v_first else map_ @ state) + added
+        composed = None if composed is None else map_ @ composed
+    return state if composed is None else (composed, state)
