@@ -8,6 +8,7 @@ import functools
 import importlib
 import os
 import pathlib
+import types
 from typing import Any
 
 from . import _manifest
@@ -108,19 +109,12 @@ def load() -> Any:
         )
     tvm_ffi.register_error("NotImplementedError", NotImplementedError)
     try:
-        return Functions(tvm_ffi.load_module(str(file)))
+        module = tvm_ffi.load_module(str(file))
+        # Attributes cost less than look-ups in a module.
+        functions = types.SimpleNamespace(**{name: getattr(module, name) for name in _FUNCTIONS})
     except (AttributeError, OSError, RuntimeError) as error:
         reason = str(error).splitlines()[0]
         raise ImportError(f"gdn: expected gdn's library at {file}, got another file: {reason}") from error
-
-
-class Functions:
-    """The library's functions: attributes here cost less than look-ups in a module."""
-
-    forward_objects: Any
-
-    def __init__(self, module: Any) -> None:
-        for name in _FUNCTIONS:
-            setattr(self, name, getattr(module, name))
-        # It reads Python's objects first, and lets other threads run then.
-        self.forward_objects.release_gil = False
+    # It reads Python's objects first, and lets other threads run then.
+    functions.forward_objects.release_gil = False
+    return functions
