@@ -159,8 +159,7 @@ static GdnRuntimeStatus checkTensor(const GdnKernelDesc &desc,
                 "expected %s to have a shape, got none", want.name);
   if (!matchShape(want, got, symbols))
     return failShape(desc, want, got, symbols);
-  if (GdnRuntimeStatus status = checkSize(want, got))
-    return status;
+  GDN_TRY(checkSize(want, got));
   if (isEmpty(&got))
     return GDN_SUCCESS;
   if (!got.data)
@@ -287,19 +286,16 @@ GdnRuntimeStatus gdn::runtime::checkArguments(const GdnKernelDesc &desc,
   for (int i = 0; i < desc.num_symbols; ++i)
     symbols.values[i] = -1;
   for (int i = 0; i < numArgs; ++i)
-    if (GdnRuntimeStatus status = checkArgument(desc, i, args[i], symbols))
-      return status;
+    GDN_TRY(checkArgument(desc, i, args[i], symbols));
   for (int i = 0; i < desc.num_params; ++i)
-    if (GdnRuntimeStatus status = checkParamRange(desc, desc.params[i], args))
-      return status;
+    GDN_TRY(checkParamRange(desc, desc.params[i], args));
   for (int i = 0; i < desc.num_tensor_maps; ++i) {
     const GdnTensorMapDesc &map = desc.tensor_maps[i];
     const GdnTensor *tensor = args[map.arg].value.tensor;
     MapGeometry geometry;
     if (isEmpty(tensor))
       continue;
-    if (GdnRuntimeStatus status = getMapGeometry(desc, map, *tensor, geometry))
-      return status;
+    GDN_TRY(getMapGeometry(desc, map, *tensor, geometry));
   }
   return GDN_SUCCESS;
 }

@@ -94,10 +94,8 @@ static GdnRuntimeStatus describeView(const Call &call, const GdnViewDesc &view,
   for (int d = 0; d < view.rank; ++d) {
     const GdnViewDim &dim = view.dims[d];
     int64_t extent, stride;
-    if (GdnRuntimeStatus status =
-            joinDims(name, whole, base.strides ? base.strides : dense, dim,
-                     extent, stride))
-      return status;
+    GDN_TRY(joinDims(name, whole, base.strides ? base.strides : dense, dim,
+                     extent, stride));
     int64_t first = step(dim.offset, 0), every = step(dim.stride, 1);
     int64_t count = step(dim.extent, extent), last = 0;
     bool overflows =
@@ -151,9 +149,8 @@ GdnRuntimeStatus gdn::runtime::prepareLaunch(const Call &call,
   for (int i = 0; i < launch.num_operands; ++i) {
     const GdnOperand &operand = launch.operands[i];
     if (operand.kind == GDN_OPERAND_VIEW) {
-      if (GdnRuntimeStatus status = describeView(
-              call, call.function.views[operand.index], i, workspace, kernel))
-        return status;
+      GDN_TRY(describeView(call, call.function.views[operand.index], i,
+                           workspace, kernel));
       continue;
     }
     if (operand.kind != GDN_OPERAND_INDEX) {
@@ -181,12 +178,8 @@ GdnRuntimeStatus gdn::runtime::checkLaunches(const Call &call, void *workspace,
                                              KernelCall &kernel) {
   for (int i = 0; i < call.function.num_launches; ++i) {
     const GdnLaunchDesc &launch = call.function.launches[i];
-    if (GdnRuntimeStatus status =
-            prepareLaunch(call, launch, workspace, kernel))
-      return status;
-    if (GdnRuntimeStatus status =
-            checkArguments(*launch.kernel, kernel.args, launch.num_operands))
-      return status;
+    GDN_TRY(prepareLaunch(call, launch, workspace, kernel));
+    GDN_TRY(checkArguments(*launch.kernel, kernel.args, launch.num_operands));
     blocks[i] = kernel.blocks;
   }
   return GDN_SUCCESS;
@@ -200,17 +193,13 @@ GdnRuntimeStatus gdnFunctionCheck(const GdnFunctionDesc *function,
     if (held.find(loaded->known, args, num_args))
       return GDN_SUCCESS;
   }
-  if (GdnRuntimeStatus status = checkFunction(function))
-    return status;
+  GDN_TRY(checkFunction(function));
   for (int i = 0; i < function->num_launches; ++i) {
     GdnKernelDesc desc;
-    if (GdnRuntimeStatus status =
-            copyDescription(function->launches[i].kernel, desc))
-      return status;
+    GDN_TRY(copyDescription(function->launches[i].kernel, desc));
   }
   Call call(*function, args);
-  if (GdnRuntimeStatus status = prepareCall(call, num_args))
-    return status;
+  GDN_TRY(prepareCall(call, num_args));
   // Any workspace does: only its alignment is looked at.
   alignas(GDN_WORKSPACE_ALIGNMENT) static char workspace[1];
   uint32_t blocks[maxLaunches];

@@ -62,18 +62,14 @@ static GdnRuntimeStatus checkWorkspace(const GdnFunctionDesc &function,
 static GdnRuntimeStatus enter(const Request &request, const uint32_t *blocks,
                               uint64_t workspaceBytes, Place &place) {
   const Driver &driver = place.driver;
-  if (GdnRuntimeStatus status =
-          enterStream(driver, static_cast<CUstream>(request.stream),
-                      request.device, place.scope, place.device))
-    return status;
+  GDN_TRY(enterStream(driver, static_cast<CUstream>(request.stream),
+                      request.device, place.scope, place.device));
   for (int i = 0; i < request.function.num_launches; ++i) {
     const GdnKernel &kernel = *request.loaded.launches[i].kernel;
-    if (GdnRuntimeStatus status = checkReady(kernel, place.device))
-      return status;
+    GDN_TRY(checkReady(kernel, place.device));
     place.grids[i] = {blocks[i], 1, 1};
-    if (GdnRuntimeStatus status = chooseGrid(
-            kernel.desc, driver.devices[place.device].info, place.grids[i]))
-      return status;
+    GDN_TRY(chooseGrid(kernel.desc, driver.devices[place.device].info,
+                       place.grids[i]));
   }
   if (!driver.checkMore)
     return GDN_SUCCESS;
@@ -86,11 +82,9 @@ static GdnRuntimeStatus enter(const Request &request, const uint32_t *blocks,
 static GdnRuntimeStatus submit(const Request &request, const KnownCall &known,
                                const Place &place) {
   for (int i = 0; i < request.function.num_launches; ++i)
-    if (GdnRuntimeStatus status =
-            submit(place.driver, *request.loaded.launches[i].kernel,
+    GDN_TRY(submit(place.driver, *request.loaded.launches[i].kernel,
                    known.launches[i].parameters, place.grids[i],
-                   static_cast<CUstream>(request.stream)))
-      return status;
+                   static_cast<CUstream>(request.stream)));
   return GDN_SUCCESS;
 }
 
@@ -98,17 +92,13 @@ static GdnRuntimeStatus submit(const Request &request, const KnownCall &known,
 /// Otherwise `known` is null, and nothing has begun.
 static GdnRuntimeStatus launchKnown(const Request &request,
                                     const Driver &driver, KnownCall *&known) {
-  if (GdnRuntimeStatus status =
-          checkWorkspace(request.function, known->workspaceBytes,
-                         request.workspace, request.workspaceBytes))
-    return status;
+  GDN_TRY(checkWorkspace(request.function, known->workspaceBytes,
+                         request.workspace, request.workspaceBytes));
   uint32_t blocks[maxLaunches];
   for (int i = 0; i < request.function.num_launches; ++i)
     blocks[i] = known->launches[i].blocks;
   Place place(driver);
-  if (GdnRuntimeStatus status =
-          enter(request, blocks, known->workspaceBytes, place))
-    return status;
+  GDN_TRY(enter(request, blocks, known->workspaceBytes, place));
   if (known->rewrite(driver, request.args, request.workspace))
     return submit(request, *known, place);
   known = nullptr;
@@ -124,16 +114,12 @@ static GdnRuntimeStatus askPlans(const Request &request, const Call &call,
     if (!desc.configure)
       continue;
     KernelCall kernel;
-    if (GdnRuntimeStatus status = prepareLaunch(
-            call, request.function.launches[i], request.workspace, kernel))
-      return status;
+    GDN_TRY(prepareLaunch(call, request.function.launches[i], request.workspace,
+                          kernel));
     GdnLaunchConfig config;
-    if (GdnRuntimeStatus status =
-            askLaunchConfig(desc, kernel.args, desc.num_args,
-                            place.driver.devices[place.device].info, config))
-      return status;
-    if (GdnRuntimeStatus status = checkWorkspace(desc, config, nullptr, 0))
-      return status;
+    GDN_TRY(askLaunchConfig(desc, kernel.args, desc.num_args,
+                            place.driver.devices[place.device].info, config));
+    GDN_TRY(checkWorkspace(desc, config, nullptr, 0));
   }
   return GDN_SUCCESS;
 }
@@ -144,23 +130,15 @@ static GdnRuntimeStatus launchAnew(const Request &request, const Driver &driver,
                                    HeldCall &held) {
   const GdnFunctionDesc &function = request.function;
   Call call(function, request.args);
-  if (GdnRuntimeStatus status = prepareCall(call, request.numArgs))
-    return status;
-  if (GdnRuntimeStatus status =
-          checkWorkspace(function, call.workspaceBytes, request.workspace,
-                         request.workspaceBytes))
-    return status;
+  GDN_TRY(prepareCall(call, request.numArgs));
+  GDN_TRY(checkWorkspace(function, call.workspaceBytes, request.workspace,
+                         request.workspaceBytes));
   uint32_t blocks[maxLaunches];
   KernelCall kernel;
-  if (GdnRuntimeStatus status =
-          checkLaunches(call, request.workspace, blocks, kernel))
-    return status;
+  GDN_TRY(checkLaunches(call, request.workspace, blocks, kernel));
   Place place(driver);
-  if (GdnRuntimeStatus status =
-          enter(request, blocks, call.workspaceBytes, place))
-    return status;
-  if (GdnRuntimeStatus status = askPlans(request, call, place))
-    return status;
+  GDN_TRY(enter(request, blocks, call.workspaceBytes, place));
+  GDN_TRY(askPlans(request, call, place));
 
   KnownCall *known = held.note(request.loaded.known, request.args);
   ParameterBuffer here;
@@ -172,14 +150,11 @@ static GdnRuntimeStatus launchAnew(const Request &request, const Driver &driver,
       continue;
     // Those of a single launch are still there.
     if (function.num_launches > 1)
-      if (GdnRuntimeStatus status = prepareLaunch(call, function.launches[i],
-                                                  request.workspace, kernel))
-        return status;
+      GDN_TRY(
+          prepareLaunch(call, function.launches[i], request.workspace, kernel));
     Parameters parameters = known ? known->launches[i].parameters : here.get();
-    if (GdnRuntimeStatus status =
-            writeParameters(driver, *launch.kernel, kernel.args,
-                            /*workspace=*/nullptr, parameters))
-      return status;
+    GDN_TRY(writeParameters(driver, *launch.kernel, kernel.args,
+                            /*workspace=*/nullptr, parameters));
     if (known)
       known->addLaunch(i, *launch.kernel, kernel.args, kernel.origins);
     else if (GdnRuntimeStatus status =
@@ -199,16 +174,14 @@ static GdnRuntimeStatus launchAnew(const Request &request, const Driver &driver,
 static GdnRuntimeStatus checkUnloaded(const GdnFunctionDesc &function,
                                       const GdnArg *args, int32_t numArgs,
                                       const void *workspace, size_t bytes) {
-  if (GdnRuntimeStatus status = checkFunction(&function))
-    return status;
+  GDN_TRY(checkFunction(&function));
   if (function.num_launches > 0)
     return fail(GDN_ERROR_NOT_PREPARED,
                 "expected function '%s' to be prepared, got no "
                 "gdnFunctionPrepare for it",
                 function.name);
   Call call(function, args);
-  if (GdnRuntimeStatus status = prepareCall(call, numArgs))
-    return status;
+  GDN_TRY(prepareCall(call, numArgs));
   return checkWorkspace(function, call.workspaceBytes, workspace, bytes);
 }
 
@@ -224,8 +197,7 @@ static GdnRuntimeStatus launch(const GdnFunctionDesc *function, int32_t device,
   if (!loaded)
     return checkUnloaded(*function, args, numArgs, workspace, workspaceBytes);
   const Driver *driver;
-  if (GdnRuntimeStatus status = openDriver(driver))
-    return status;
+  GDN_TRY(openDriver(driver));
   Request request = {*function, *loaded,        args,   numArgs,
                      workspace, workspaceBytes, stream, device};
   HeldCall held;
@@ -250,8 +222,7 @@ GdnRuntimeStatus gdnFunctionLaunchOn(const GdnFunctionDesc *function,
                                      int32_t num_args, void *workspace,
                                      size_t workspace_bytes, void *stream) {
   const Driver *driver;
-  if (GdnRuntimeStatus status = openDevice(device, driver))
-    return status;
+  GDN_TRY(openDevice(device, driver));
   return launch(function, device, args, num_args, workspace, workspace_bytes,
                 stream);
 }

@@ -135,13 +135,9 @@ static GdnRuntimeStatus layoutWorkspace(Call &call) {
 }
 
 GdnRuntimeStatus gdn::runtime::prepareCall(Call &call, int32_t numArgs) {
-  if (GdnRuntimeStatus status =
-          checkArguments(asKernel(call.function), call.args, numArgs))
-    return status;
-  if (GdnRuntimeStatus status = computeSteps(call, numArgs))
-    return status;
-  if (GdnRuntimeStatus status = checkRules(call))
-    return status;
+  GDN_TRY(checkArguments(asKernel(call.function), call.args, numArgs));
+  GDN_TRY(computeSteps(call, numArgs));
+  GDN_TRY(checkRules(call));
   return layoutWorkspace(call);
 }
 
@@ -149,8 +145,7 @@ GdnRuntimeStatus gdnFunctionGetWorkspaceBytes(const GdnFunctionDesc *function,
                                               const GdnArg *args,
                                               int32_t num_args,
                                               uint64_t *bytes) {
-  if (GdnRuntimeStatus status = checkFunction(function))
-    return status;
+  GDN_TRY(checkFunction(function));
   if (!bytes)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected a place for the bytes, got null");
@@ -207,8 +202,7 @@ GdnRuntimeStatus gdnFunctionGetOutputShape(const GdnFunctionDesc *function,
                                            const GdnArg *inputs,
                                            int32_t num_inputs, int32_t output,
                                            int64_t *shape) {
-  if (GdnRuntimeStatus status = checkFunction(function))
-    return status;
+  GDN_TRY(checkFunction(function));
   int32_t numOutputs = function->num_args - function->num_inputs;
   if (output < 0 || output >= numOutputs || !shape)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
@@ -218,13 +212,10 @@ GdnRuntimeStatus gdnFunctionGetOutputShape(const GdnFunctionDesc *function,
   int32_t arg = function->num_inputs + output;
   GdnKernelDesc head = asKernel(*function);
   head.num_args = function->num_inputs;
-  if (GdnRuntimeStatus status = checkArguments(head, inputs, num_inputs))
-    return status;
+  GDN_TRY(checkArguments(head, inputs, num_inputs));
   Call call(*function, inputs);
-  if (GdnRuntimeStatus status = computeSteps(call, num_inputs))
-    return status;
+  GDN_TRY(computeSteps(call, num_inputs));
   for (int i = 0; i < function->args[arg].rank; ++i)
-    if (GdnRuntimeStatus status = inferExtent(call, arg, i, shape[i]))
-      return status;
+    GDN_TRY(inferExtent(call, arg, i, shape[i]));
   return GDN_SUCCESS;
 }

@@ -186,27 +186,21 @@ static GdnRuntimeStatus checkMap(const GdnKernelDesc &desc, int index) {
 }
 
 GdnRuntimeStatus gdn::runtime::checkArgDescs(const GdnKernelDesc &desc) {
-  if (GdnRuntimeStatus status = checkLists(desc))
-    return status;
+  GDN_TRY(checkLists(desc));
   for (int i = 0; i < desc.num_args; ++i)
-    if (GdnRuntimeStatus status = checkArg(desc, i))
-      return status;
+    GDN_TRY(checkArg(desc, i));
   return GDN_SUCCESS;
 }
 
 GdnRuntimeStatus gdn::runtime::checkDescription(const GdnKernelDesc &desc) {
   if (!desc.symbol)
     return fail(GDN_ERROR_INVALID_KERNEL, "expected a symbol, got null");
-  if (GdnRuntimeStatus status = checkImage(desc))
-    return status;
-  if (GdnRuntimeStatus status = checkArgDescs(desc))
-    return status;
+  GDN_TRY(checkImage(desc));
+  GDN_TRY(checkArgDescs(desc));
   for (int i = 0; i < desc.num_tensor_maps; ++i)
-    if (GdnRuntimeStatus status = checkMap(desc, i))
-      return status;
+    GDN_TRY(checkMap(desc, i));
   for (int i = 0; i < desc.num_params; ++i)
-    if (GdnRuntimeStatus status = checkParam(desc, i))
-      return status;
+    GDN_TRY(checkParam(desc, i));
   return GDN_SUCCESS;
 }
 

@@ -20,8 +20,7 @@ GdnRuntimeStatus gdnDeviceGetCount(int32_t *count) {
                 "expected a place for the count, got null");
   *count = 0;
   const Driver *driver;
-  if (GdnRuntimeStatus status = openDriver(driver))
-    return status;
+  GDN_TRY(openDriver(driver));
   *count = driver->numDevices;
   return GDN_SUCCESS;
 }
@@ -36,8 +35,7 @@ GdnRuntimeStatus gdnDeviceGetInfo(int32_t device, GdnDeviceInfo *info) {
     known = cpuInfo;
   } else {
     const Driver *driver;
-    if (GdnRuntimeStatus status = openDevice(device, driver))
-      return status;
+    GDN_TRY(openDevice(device, driver));
     known = driver->devices[device].info;
   }
   known.struct_size =
@@ -52,13 +50,10 @@ template <typename Call>
 static GdnRuntimeStatus callOn(int32_t device, const char *what, Call call) {
   const Driver *driver;
   CUcontext context;
-  if (GdnRuntimeStatus status = openDevice(device, driver))
-    return status;
-  if (GdnRuntimeStatus status = getPrimaryContext(*driver, device, context))
-    return status;
+  GDN_TRY(openDevice(device, driver));
+  GDN_TRY(getPrimaryContext(*driver, device, context));
   ScopedContext scope(*driver);
-  if (GdnRuntimeStatus status = scope.enter(context))
-    return status;
+  GDN_TRY(scope.enter(context));
   CUresult result = call(*driver);
   if (result != cudaSuccess)
     return failDriver(*driver, result, "%s on device %d", what, device);
@@ -156,10 +151,8 @@ GdnRuntimeStatus gdnDeviceSynchronize(int32_t device) {
 GdnRuntimeStatus gdnDeviceMakeCurrent(int32_t device) {
   const Driver *driver;
   CUcontext context;
-  if (GdnRuntimeStatus status = openDevice(device, driver))
-    return status;
-  if (GdnRuntimeStatus status = getPrimaryContext(*driver, device, context))
-    return status;
+  GDN_TRY(openDevice(device, driver));
+  GDN_TRY(getPrimaryContext(*driver, device, context));
   CUresult result = driver->cuCtxSetCurrent(context);
   if (result != cudaSuccess)
     return failDriver(*driver, result, "making device %d current", device);

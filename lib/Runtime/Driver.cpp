@@ -103,8 +103,7 @@ static GdnRuntimeStatus open(Driver &driver) {
                 "expected a driver of CUDA 12.0 or newer, got '%s' without "
                 "cuGetProcAddress_v2",
                 path);
-  if (GdnRuntimeStatus status = findFunctions(path, getProcAddress, driver))
-    return status;
+  GDN_TRY(findFunctions(path, getProcAddress, driver));
 
   CUresult result = driver.cuInit(0);
   if (result == cudaSuccess)
@@ -117,8 +116,7 @@ static GdnRuntimeStatus open(Driver &driver) {
   if (driver.numDevices > Driver::maxDevices)
     driver.numDevices = Driver::maxDevices;
   for (int i = 0; i < driver.numDevices; ++i)
-    if (GdnRuntimeStatus status = describeDevice(driver, i, driver.devices[i]))
-      return status;
+    GDN_TRY(describeDevice(driver, i, driver.devices[i]));
   const char *check = getenv("GDN_RUNTIME_CHECK");
   driver.checkMore = check && strcmp(check, "1") == 0;
   return GDN_SUCCESS;
@@ -137,8 +135,7 @@ GdnRuntimeStatus gdn::runtime::openDriver(const Driver *&driver) {
 
 GdnRuntimeStatus gdn::runtime::openDevice(int32_t device,
                                           const Driver *&driver) {
-  if (GdnRuntimeStatus status = openDriver(driver))
-    return status;
+  GDN_TRY(openDriver(driver));
   if (device < 0 || device >= driver->numDevices)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected a device from 0 to %d, got %d",

@@ -33,6 +33,13 @@ GdnRuntimeStatus fail(GdnRuntimeStatus status, const Message &message);
 [[gnu::format(printf, 2, 3)]] GdnRuntimeStatus fail(GdnRuntimeStatus status,
                                                     const char *format, ...);
 
+/// Returns the status of a call that fails from the function around it.
+#define GDN_TRY(call)                                                          \
+  do {                                                                         \
+    if (GdnRuntimeStatus status = (call))                                      \
+      return status;                                                           \
+  } while (false)
+
 } // namespace gdn::runtime
 
 #endif // GDN_LIB_RUNTIME_ERROR_H

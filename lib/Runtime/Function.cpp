@@ -66,9 +66,7 @@ static GdnRuntimeStatus checkLists(const GdnFunctionDesc &function) {
       {"places for kernels", function.num_launches, maxLaunches,
        function.kernels}};
   for (const auto &list : lists)
-    if (GdnRuntimeStatus status =
-            checkCount(function, list.what, list.count, list.bound, list.list))
-      return status;
+    GDN_TRY(checkCount(function, list.what, list.count, list.bound, list.list));
   return GDN_SUCCESS;
 }
 
@@ -239,25 +237,18 @@ GdnRuntimeStatus gdn::runtime::checkFunction(const GdnFunctionDesc *function) {
                 function->struct_size);
   if (!function->name)
     return fail(GDN_ERROR_INVALID_KERNEL, "expected a name, got null");
-  if (GdnRuntimeStatus status = checkLists(*function))
-    return status;
-  if (GdnRuntimeStatus status = checkArgDescs(asKernel(*function)))
-    return status;
+  GDN_TRY(checkLists(*function));
+  GDN_TRY(checkArgDescs(asKernel(*function)));
   for (int i = function->num_inputs; i < function->num_args; ++i)
     if (function->args[i].kind != GDN_ARG_TENSOR)
       return failFunction(*function, "expected output '%s' to be an array",
                           function->args[i].name);
-  if (GdnRuntimeStatus status = checkSteps(*function))
-    return status;
-  if (GdnRuntimeStatus status = checkTemporaries(*function))
-    return status;
-  if (GdnRuntimeStatus status = checkViews(*function))
-    return status;
-  if (GdnRuntimeStatus status = checkResults(*function))
-    return status;
+  GDN_TRY(checkSteps(*function));
+  GDN_TRY(checkTemporaries(*function));
+  GDN_TRY(checkViews(*function));
+  GDN_TRY(checkResults(*function));
   for (int i = 0; i < function->num_launches; ++i)
-    if (GdnRuntimeStatus status = checkLaunch(*function, i))
-      return status;
+    GDN_TRY(checkLaunch(*function, i));
   return GDN_SUCCESS;
 }
 
@@ -313,8 +304,7 @@ static GdnRuntimeStatus load(const GdnFunctionDesc &function,
   for (int i = 0; i < function.num_launches; ++i) {
     GdnKernel *kernel;
     const GdnLaunchDesc &launch = function.launches[i];
-    if (GdnRuntimeStatus status = gdnKernelLoad(launch.kernel, &kernel))
-      return status;
+    GDN_TRY(gdnKernelLoad(launch.kernel, &kernel));
     loaded.launches[i] = {kernel, launch.operands, function.views};
   }
   if (!hasCallsAlike(function))
@@ -350,22 +340,18 @@ static GdnRuntimeStatus loadOnce(const GdnFunctionDesc &function) {
 
 GdnRuntimeStatus gdnFunctionPrepare(const GdnFunctionDesc *function,
                                     int32_t device) {
-  if (GdnRuntimeStatus status = checkFunction(function))
-    return status;
+  GDN_TRY(checkFunction(function));
   if (function->num_launches > 0 && !getLoaded(*function))
-    if (GdnRuntimeStatus status = loadOnce(*function))
-      return status;
+    GDN_TRY(loadOnce(*function));
   for (int i = 0; i < function->num_launches; ++i) {
     GdnKernel *kernel = getLoaded(*function)->launches[i].kernel;
-    if (GdnRuntimeStatus status = gdnKernelPrepare(kernel, device))
-      return status;
+    GDN_TRY(gdnKernelPrepare(kernel, device));
   }
   return GDN_SUCCESS;
 }
 
 GdnRuntimeStatus gdnFunctionUnload(const GdnFunctionDesc *function) {
-  if (GdnRuntimeStatus status = checkFunction(function))
-    return status;
+  GDN_TRY(checkFunction(function));
   if (function->num_launches == 0)
     return GDN_SUCCESS;
   return unload(*function,

@@ -115,8 +115,7 @@ static GdnRuntimeStatus releaseImage(const Driver &driver, Image *image) {
 
 /// Loads the kernel of a new handle; the caller holds the lock.
 static GdnRuntimeStatus loadKernel(const Driver &driver, GdnKernel &kernel) {
-  if (GdnRuntimeStatus status = useImage(driver, kernel.desc, kernel.image))
-    return status;
+  GDN_TRY(useImage(driver, kernel.desc, kernel.image));
   CUresult result = driver.cuLibraryGetKernel(
       &kernel.handle, kernel.image->library, kernel.desc.symbol);
   if (result == cudaSuccess)
@@ -183,8 +182,7 @@ GdnRuntimeStatus gdnKernelUnload(GdnKernel *kernel) {
   if (!kernel)
     return GDN_SUCCESS;
   const Driver *driver;
-  if (GdnRuntimeStatus status = openDriver(driver))
-    return status;
+  GDN_TRY(openDriver(driver));
   Registry &all = registry();
   std::lock_guard<std::mutex> lock(all.mutex);
   const GdnKernel *known = all.kernels;
@@ -272,8 +270,7 @@ GdnRuntimeStatus gdnKernelPrepare(GdnKernel *kernel, int32_t device) {
   if (!kernel)
     return fail(GDN_ERROR_INVALID_ARGUMENT, "expected a kernel, got null");
   const Driver *driver;
-  if (GdnRuntimeStatus status = openDevice(device, driver))
-    return status;
+  GDN_TRY(openDevice(device, driver));
   if (kernel->prepared[device].load(std::memory_order_acquire))
     return GDN_SUCCESS;
   std::lock_guard<std::mutex> lock(registry().mutex);
@@ -290,13 +287,10 @@ GdnRuntimeStatus gdnKernelPrepare(GdnKernel *kernel, int32_t device) {
                 "device with %u",
                 kernel->desc.shared_bytes, kernel->desc.symbol, available);
   CUcontext context;
-  if (GdnRuntimeStatus status = chooseContext(*driver, device, context))
-    return status;
+  GDN_TRY(chooseContext(*driver, device, context));
   ScopedContext scope(*driver);
-  if (GdnRuntimeStatus status = scope.enter(context))
-    return status;
-  if (GdnRuntimeStatus status = bringTo(*driver, *kernel, entry))
-    return status;
+  GDN_TRY(scope.enter(context));
+  GDN_TRY(bringTo(*driver, *kernel, entry));
   kernel->prepared[device].store(true, std::memory_order_release);
   return GDN_SUCCESS;
 }

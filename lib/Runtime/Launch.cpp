@@ -55,9 +55,8 @@ GdnRuntimeStatus gdn::runtime::checkPointers(const Driver &driver, int device,
   for (int i = 0; i < desc.num_args; ++i) {
     if (args[i].kind != GDN_ARG_TENSOR || isEmpty(args[i].value.tensor))
       continue;
-    if (GdnRuntimeStatus status = checkPointer(
-            driver, device, desc.args[i].name, args[i].value.tensor->data))
-      return status;
+    GDN_TRY(checkPointer(driver, device, desc.args[i].name,
+                         args[i].value.tensor->data));
   }
   return workspace ? checkPointer(driver, device, "the workspace", workspace)
                    : GDN_SUCCESS;
@@ -104,8 +103,7 @@ static GdnRuntimeStatus enterDefault(const Driver &driver, int32_t wanted,
   if (wanted >= 0 && device != wanted) {
     CUcontext context;
     device = wanted;
-    if (GdnRuntimeStatus status = getPrimaryContext(driver, wanted, context))
-      return status;
+    GDN_TRY(getPrimaryContext(driver, wanted, context));
     return scope.enter(context);
   }
   if (!hasContext)
@@ -120,15 +118,13 @@ GdnRuntimeStatus gdn::runtime::enterStream(const Driver &driver,
                                            ScopedContext &scope, int &device) {
   // Handles 0 to 2 are the default streams, which every context has.
   if (reinterpret_cast<uintptr_t>(stream) <= 2) {
-    if (GdnRuntimeStatus status = enterDefault(driver, wanted, scope, device))
-      return status;
+    GDN_TRY(enterDefault(driver, wanted, scope, device));
   } else {
     CUcontext context = nullptr;
     CUresult result = driver.cuStreamGetCtx(stream, &context);
     if (result != cudaSuccess)
       return failDriver(driver, result, "asking for the stream's context");
-    if (GdnRuntimeStatus status = scope.enter(context))
-      return status;
+    GDN_TRY(scope.enter(context));
     CUdevice handle = 0;
     result = driver.cuCtxGetDevice(&handle);
     if (result != cudaSuccess)
@@ -194,9 +190,7 @@ static GdnRuntimeStatus submit(const Driver &driver, const GdnKernel &kernel,
   ParameterBuffer here;
   known = held.note(kernel.known, args);
   Parameters parameters = known ? known->launches[0].parameters : here.get();
-  if (GdnRuntimeStatus status =
-          writeParameters(driver, kernel, args, workspace, parameters))
-    return status;
+  GDN_TRY(writeParameters(driver, kernel, args, workspace, parameters));
   if (known) {
     known->addLaunch(0, kernel, args, nullptr);
     known->isKnown = true;
@@ -213,14 +207,11 @@ GdnRuntimeStatus gdnKernelConfigure(const GdnKernel *kernel, int32_t device,
         "expected a kernel and a GdnLaunchConfig with its struct_size, got "
         "neither or one");
   const Driver *driver;
-  if (GdnRuntimeStatus status = openDevice(device, driver))
-    return status;
-  if (GdnRuntimeStatus status = checkArguments(kernel->desc, args, num_args))
-    return status;
+  GDN_TRY(openDevice(device, driver));
+  GDN_TRY(checkArguments(kernel->desc, args, num_args));
   GdnLaunchConfig known;
-  if (GdnRuntimeStatus status = askLaunchConfig(
-          kernel->desc, args, num_args, driver->devices[device].info, known))
-    return status;
+  GDN_TRY(askLaunchConfig(kernel->desc, args, num_args,
+                          driver->devices[device].info, known));
   known.struct_size =
       std::min(config->struct_size, static_cast<uint32_t>(sizeof(known)));
   memcpy(config, &known, known.struct_size);
@@ -247,39 +238,27 @@ GdnRuntimeStatus gdnKernelLaunch(const GdnKernel *kernel, const GdnArg *args,
   HeldCall held;
   KnownCall *known = held.find(kernel->known, args, num_args);
   if (!known)
-    if (GdnRuntimeStatus status = checkArguments(desc, args, num_args))
-      return status;
+    GDN_TRY(checkArguments(desc, args, num_args));
   const Driver *driver;
-  if (GdnRuntimeStatus status = openDriver(driver))
-    return status;
+  GDN_TRY(openDriver(driver));
   ScopedContext scope(*driver);
   auto *handle = static_cast<CUstream>(stream);
   int device = 0;
-  if (GdnRuntimeStatus status =
-          enterStream(*driver, handle, /*wanted=*/-1, scope, device))
-    return status;
-  if (GdnRuntimeStatus status = checkReady(*kernel, device))
-    return status;
+  GDN_TRY(enterStream(*driver, handle, /*wanted=*/-1, scope, device));
+  GDN_TRY(checkReady(*kernel, device));
 
   const GdnDeviceInfo &info = driver->devices[device].info;
   GdnLaunchConfig config;
-  if (GdnRuntimeStatus status =
-          askLaunchConfig(desc, args, num_args, info, config))
-    return status;
-  if (GdnRuntimeStatus status =
-          checkWorkspace(desc, config, workspace, workspace_bytes))
-    return status;
+  GDN_TRY(askLaunchConfig(desc, args, num_args, info, config));
+  GDN_TRY(checkWorkspace(desc, config, workspace, workspace_bytes));
   if (!grid && !desc.configure)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected a grid for kernel '%s', which has no plan, got null",
                 desc.symbol);
   GdnGrid chosen = grid ? *grid : config.grid;
-  if (GdnRuntimeStatus status = chooseGrid(desc, info, chosen))
-    return status;
+  GDN_TRY(chooseGrid(desc, info, chosen));
   if (driver->checkMore)
-    if (GdnRuntimeStatus status =
-            checkPointers(*driver, device, desc, args, workspace))
-      return status;
+    GDN_TRY(checkPointers(*driver, device, desc, args, workspace));
   // Nothing is known of tensor maps that only such launches have had.
   if (!chosen.x || !chosen.y || !chosen.z)
     return GDN_SUCCESS;

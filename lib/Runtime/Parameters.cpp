@@ -40,8 +40,7 @@ static GdnRuntimeStatus encodeMap(const Driver &driver,
   TensorMap encoded = {};
   if (!isEmpty(tensor)) {
     MapGeometry geometry;
-    if (GdnRuntimeStatus status = getMapGeometry(desc, map, *tensor, geometry))
-      return status;
+    GDN_TRY(getMapGeometry(desc, map, *tensor, geometry));
     uint32_t box[maxMapRank], elementStrides[maxMapRank];
     for (int i = 0; i < map.rank; ++i) {
       box[i] = map.dims[i].box;
