@@ -169,6 +169,11 @@ static std::string sayFact(const Call &call, const char *name,
   return said == fact ? std::string(value) : said;
 }
 
+template <int32_t Signature::*type>
+static std::string describeType(const Signature &s, const Call &) {
+  return typeName(s.*type);
+}
+
 template <int index>
 static std::string describeAsked(const Signature &s, const Call &call) {
   bool asks = s.asked >> index & 1, says = call.find(kAsked[index]);
@@ -184,10 +189,7 @@ static std::string describeSteps(const Signature &s, const Call &) {
 /// for a call that agrees in all that stands before.
 static constexpr Trait allTraits[] = {
     {{"q", "v"}, describeChannels},
-    {{"q"},
-     [](const Signature &s, const Call &) -> std::string {
-       return typeName(s.element);
-     }},
+    {{"q"}, describeType<&Signature::element>},
     {{"gate"},
      [](const Signature &s, const Call &) -> std::string {
        return s.hasChannelGates ? "[B, T, HV, K]" : "[B, T, HV]";
@@ -200,18 +202,12 @@ static constexpr Trait allTraits[] = {
      [](const Signature &s, const Call &) {
        return std::string(s.lowerBound.empty() ? "none" : s.lowerBound);
      }},
-    {{"gate"},
-     [](const Signature &s, const Call &) -> std::string {
-       return typeName(s.gate);
-     }},
+    {{"gate"}, describeType<&Signature::gate>},
     {{"beta"},
      [](const Signature &s, const Call &call) {
        return sayFact(call, "beta_domain", s.betaDomain);
      }},
-    {{"beta"},
-     [](const Signature &s, const Call &) -> std::string {
-       return typeName(s.beta);
-     }},
+    {{"beta"}, describeType<&Signature::beta>},
     {{"qk_l2norm"},
      [](const Signature &s, const Call &call) {
        return sayFact(call, "qk_l2norm", s.norm);
@@ -220,10 +216,7 @@ static constexpr Trait allTraits[] = {
      [](const Signature &s, const Call &) -> std::string {
        return s.isPacked ? "a tensor" : "None";
      }},
-    {{"state_indices"},
-     [](const Signature &s, const Call &) -> std::string {
-       return typeName(s.stateIndices);
-     }},
+    {{"state_indices"}, describeType<&Signature::stateIndices>},
     {{kAsked[0].data()}, describeAsked<0>},
     {{kSteps[0].data()}, describeSteps<0>},
     {{kSteps[1].data()}, describeSteps<1>},
@@ -236,10 +229,7 @@ static constexpr Trait allTraits[] = {
      [](const Signature &s, const Call &) -> std::string {
        return s.ends == Ends::None ? "float32" : typeName(s.state);
      }},
-    {{kSteps[0].data()},
-     [](const Signature &s, const Call &) -> std::string {
-       return typeName(s.stepStates);
-     }},
+    {{kSteps[0].data()}, describeType<&Signature::stepStates>},
     {{"state_layout"}, [](const Signature &s, const Call &call) -> std::string {
        if (s.ends != Ends::None && s.stateLayout.empty())
          return {};

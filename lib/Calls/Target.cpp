@@ -109,21 +109,17 @@ bool Search::look(const Signature &form, Of functions) {
             findReachable(table, call, step)};
   if (target.chunks && !hasPoolOfRows(call))
     target.tokens = nullptr;
-  bool isThere = target.chunks || target.tokens;
   switch (functions) {
   case Of::Chunks:
-    isThere = target.chunks;
-    break;
+    return target.chunks;
   case Of::Tokens:
-    isThere = target.tokens;
-    break;
+    return target.tokens;
   case Of::Segments:
-    isThere = target.chunks && hasSegments(target.chunks);
-    break;
+    return target.chunks && hasSegments(target.chunks);
   case Of::All:
-    break;
+    return target.chunks || target.tokens;
   }
-  return isThere;
+  return false;
 }
 
 /// Whether functions of tokens alone serve long sequences, though ones of
