@@ -54,10 +54,7 @@ static GdnRuntimeStatus callOn(int32_t device, const char *what, Call call) {
   GDN_TRY(getPrimaryContext(*driver, device, context));
   ScopedContext scope(*driver);
   GDN_TRY(scope.enter(context));
-  CUresult result = call(*driver);
-  if (result != cudaSuccess)
-    return failDriver(*driver, result, "%s on device %d", what, device);
-  return GDN_SUCCESS;
+  return checkDriver(*driver, call(*driver), "%s on device %d", what, device);
 }
 
 static CUdeviceptr address(const void *memory) {
@@ -153,8 +150,6 @@ GdnRuntimeStatus gdnDeviceMakeCurrent(int32_t device) {
   CUcontext context;
   GDN_TRY(openDevice(device, driver));
   GDN_TRY(getPrimaryContext(*driver, device, context));
-  CUresult result = driver->cuCtxSetCurrent(context);
-  if (result != cudaSuccess)
-    return failDriver(*driver, result, "making device %d current", device);
-  return GDN_SUCCESS;
+  return checkDriver(*driver, driver->cuCtxSetCurrent(context),
+                     "making device %d current", device);
 }

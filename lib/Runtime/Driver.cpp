@@ -82,9 +82,7 @@ static GdnRuntimeStatus describeDevice(const Driver &driver, int ordinal,
   if (result == cudaSuccess)
     result = driver.cuDeviceGetName(info.name, sizeof(info.name), entry.handle);
   info.compute_capability = 10 * major + minor;
-  if (result != cudaSuccess)
-    return failDriver(driver, result, "reading device %d", ordinal);
-  return GDN_SUCCESS;
+  return checkDriver(driver, result, "reading device %d", ordinal);
 }
 
 /// Opens the library, its functions and its devices.
@@ -111,8 +109,7 @@ static GdnRuntimeStatus open(Driver &driver) {
   if (result == cudaErrorNoDevice ||
       (result == cudaSuccess && driver.numDevices == 0))
     return fail(GDN_ERROR_NO_DEVICE, "expected a CUDA device, got none");
-  if (result != cudaSuccess)
-    return failDriver(driver, result, "initialising the driver '%s'", path);
+  GDN_TRY(checkDriver(driver, result, "initialising the driver '%s'", path));
   if (driver.numDevices > Driver::maxDevices)
     driver.numDevices = Driver::maxDevices;
   for (int i = 0; i < driver.numDevices; ++i)
@@ -150,8 +147,11 @@ int Driver::findDevice(CUdevice handle) const {
   return -1;
 }
 
-GdnRuntimeStatus gdn::runtime::failDriver(const Driver &driver, CUresult result,
-                                          const char *what, ...) {
+GdnRuntimeStatus gdn::runtime::checkDriver(const Driver &driver,
+                                           CUresult result, const char *what,
+                                           ...) {
+  if (result == cudaSuccess)
+    return GDN_SUCCESS;
   const char *name = nullptr, *text = nullptr;
   if (driver.cuGetErrorName(result, &name) != cudaSuccess || !name)
     name = "unknown error";
@@ -178,8 +178,8 @@ GdnRuntimeStatus gdn::runtime::getPrimaryContext(const Driver &driver,
         driver.cuDevicePrimaryCtxRetain(&kept, driver.devices[device].handle);
     if (result != cudaSuccess) {
       kept = nullptr;
-      return failDriver(driver, result,
-                        "retaining the primary context of device %d", device);
+      return checkDriver(driver, result,
+                         "retaining the primary context of device %d", device);
     }
   }
   context = kept;
@@ -193,9 +193,7 @@ GdnRuntimeStatus ScopedContext::enter(CUcontext context) {
     result = driver.cuCtxPushCurrent(context);
     pushed = result == cudaSuccess;
   }
-  if (result != cudaSuccess)
-    return failDriver(driver, result, "making a context current");
-  return GDN_SUCCESS;
+  return checkDriver(driver, result, "making a context current");
 }
 
 ScopedContext::~ScopedContext() {

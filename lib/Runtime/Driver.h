@@ -168,9 +168,9 @@ GdnRuntimeStatus openDriver(const Driver *&driver);
 /// Opens the driver and checks that it has the device.
 GdnRuntimeStatus openDevice(int32_t device, const Driver *&driver);
 
-/// Reports a failed driver call: "<what> failed: <error>, <its text>".
+/// Reports a driver call if it failed: "<what> failed: <error>, <its text>".
 [[gnu::format(printf, 3, 4)]] GdnRuntimeStatus
-failDriver(const Driver &driver, CUresult result, const char *what, ...);
+checkDriver(const Driver &driver, CUresult result, const char *what, ...);
 
 /// The device's primary context, retained once and kept for the life of the
 /// process: to release it could end it under somebody's feet.

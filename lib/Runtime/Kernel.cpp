@@ -94,8 +94,8 @@ static GdnRuntimeStatus useImage(const Driver &driver,
       &image->library, desc.image, nullptr, nullptr, 0, nullptr, nullptr, 0);
   if (result != cudaSuccess) {
     delete image;
-    return failDriver(driver, result, "loading the image of kernel '%s'",
-                      desc.symbol);
+    return checkDriver(driver, result, "loading the image of kernel '%s'",
+                       desc.symbol);
   }
   all.images = image;
   return GDN_SUCCESS;
@@ -108,9 +108,7 @@ static GdnRuntimeStatus releaseImage(const Driver &driver, Image *image) {
   CUresult result = driver.cuLibraryUnload(image->library);
   unlink(registry().images, image);
   delete image;
-  if (result != cudaSuccess)
-    return failDriver(driver, result, "unloading an image");
-  return GDN_SUCCESS;
+  return checkDriver(driver, result, "unloading an image");
 }
 
 /// Loads the kernel of a new handle; the caller holds the lock.
@@ -121,7 +119,7 @@ static GdnRuntimeStatus loadKernel(const Driver &driver, GdnKernel &kernel) {
   if (result == cudaSuccess)
     return GDN_SUCCESS;
   GdnRuntimeStatus status =
-      failDriver(driver, result, "finding kernel '%s'", kernel.desc.symbol);
+      checkDriver(driver, result, "finding kernel '%s'", kernel.desc.symbol);
   Message message;
   message.add("%s", gdnGetLastErrorMessage());
   releaseImage(driver, kernel.image);
@@ -238,8 +236,7 @@ static GdnRuntimeStatus chooseContext(const Driver &driver, int32_t device,
   CUresult result = driver.cuCtxGetCurrent(&context);
   if (result == cudaSuccess && context)
     result = driver.cuCtxGetDevice(&current);
-  if (result != cudaSuccess)
-    return failDriver(driver, result, "asking for the current context");
+  GDN_TRY(checkDriver(driver, result, "asking for the current context"));
   if (context && driver.findDevice(current) == device)
     return GDN_SUCCESS;
   return getPrimaryContext(driver, device, context);
@@ -260,9 +257,8 @@ static GdnRuntimeStatus bringTo(const Driver &driver, const GdnKernel &kernel,
   // With CUDA_MODULE_LOADING=LAZY the handle alone loads nothing.
   if (result == cudaSuccess && driver.cuFuncLoad)
     result = driver.cuFuncLoad(function);
-  if (result != cudaSuccess)
-    return failDriver(driver, result, "preparing kernel '%s' on device %d",
-                      kernel.desc.symbol, device.info.device);
+  GDN_TRY(checkDriver(driver, result, "preparing kernel '%s' on device %d",
+                      kernel.desc.symbol, device.info.device));
   return checkParams(driver, kernel);
 }
 

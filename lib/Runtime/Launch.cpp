@@ -122,13 +122,11 @@ GdnRuntimeStatus gdn::runtime::enterStream(const Driver &driver,
   } else {
     CUcontext context = nullptr;
     CUresult result = driver.cuStreamGetCtx(stream, &context);
-    if (result != cudaSuccess)
-      return failDriver(driver, result, "asking for the stream's context");
+    GDN_TRY(checkDriver(driver, result, "asking for the stream's context"));
     GDN_TRY(scope.enter(context));
     CUdevice handle = 0;
     result = driver.cuCtxGetDevice(&handle);
-    if (result != cudaSuccess)
-      return failDriver(driver, result, "asking for the stream's device");
+    GDN_TRY(checkDriver(driver, result, "asking for the stream's device"));
     device = driver.findDevice(handle);
   }
   if (device < 0)
@@ -172,11 +170,9 @@ GdnRuntimeStatus gdn::runtime::submit(const Driver &driver,
   CUresult result = driver.cuLaunchKernelEx(
       &config, reinterpret_cast<CUfunction>(kernel.handle), parameters.places,
       nullptr);
-  if (result != cudaSuccess)
-    return failDriver(driver, result,
-                      "launching kernel '%s' (grid %u x %u x %u)", desc.symbol,
-                      grid.x, grid.y, grid.z);
-  return GDN_SUCCESS;
+  return checkDriver(driver, result,
+                     "launching kernel '%s' (grid %u x %u x %u)", desc.symbol,
+                     grid.x, grid.y, grid.z);
 }
 
 /// Writes the parameters of checked arguments, which may be known, and

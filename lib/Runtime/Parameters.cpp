@@ -50,9 +50,8 @@ static GdnRuntimeStatus encodeMap(const Driver &driver,
         &encoded, getMapType(tensor->dtype), static_cast<uint32_t>(map.rank),
         tensor->data, geometry.extents, geometry.strides, box, elementStrides,
         /*interleave=*/0, map.swizzle, map.l2_promotion, /*oobFill=*/0);
-    if (result != cudaSuccess)
-      return failDriver(driver, result, "encoding the tensor map of %s",
-                        desc.args[map.arg].name);
+    GDN_TRY(checkDriver(driver, result, "encoding the tensor map of %s",
+                        desc.args[map.arg].name));
   }
   memcpy(to, &encoded, sizeof(encoded));
   return GDN_SUCCESS;
