@@ -17,13 +17,13 @@ from typing import Any
 
 import torch
 
-from . import _library, _torch_backward, _torch_checks, _torch_library, _torch_sharded
+from . import _library, _registration, _torch_backward, _torch_checks, _torch_sharded
 from ._arguments import NO_POOL, TENSORS, Call, check_output, has_mixed_types, torch_type, typed_as_output
 from ._torch_checks import PLAIN, check_kinds, check_shapes, is_plain, no_backward, refuse_call, refuse_derivatives
 
 # A type is a single object, so that `is` compares it at half the cost.
 _F32 = torch.float32
-_INPUTS = _torch_library.INPUTS
+_INPUTS = _torch_backward.INPUTS
 _REST = "float scale, int options, int max_seqlen"
 _SCHEMAS = (
     f"gated_delta_rule({_INPUTS}, {_REST}, bool output_final_state) -> (Tensor, Tensor)",
@@ -192,7 +192,7 @@ def _implement(ops: torch.library.Library) -> None:
     _torch_backward.implement(ops, torch.library.register_fake)
 
 
-_torch_library.register((*_SCHEMAS, *_torch_backward.SCHEMAS), _implement)
+_registration.register_operators((*_SCHEMAS, *_torch_backward.SCHEMAS), _implement)
 _functional, _into = torch.ops.gdn.gated_delta_rule.default, torch.ops.gdn.gated_delta_rule_out.default
 
 

@@ -20,15 +20,20 @@ from torch.autograd.function import _SingleLevelFunction
 from . import _library, _torch_backward_gpu, _torch_saved
 from ._arguments import NO_POOL, TENSORS
 from ._torch_checks import refuse_derivatives
-from ._torch_library import GRADIENTS, INPUTS
 
+#: The inputs of a call in an operator's schema, and the gradients of those that have one.
+INPUTS = (
+    "Tensor q, Tensor k, Tensor v, Tensor? g, Tensor? beta, Tensor? A_log, Tensor? dt_bias, Tensor? initial_state, "
+    "Tensor? cu_seqlens"
+)
+_GRADIENTS = f"({', '.join(['Tensor'] * 8)})"
 _REST = "Tensor? d_o, Tensor? d_final_state"
 #: The backward of inputs, the forward that saves, and the backward of what it saved: the forward's inputs, the gradients of
 #: its outputs, the rest.
 SCHEMAS = (
-    f"gated_delta_rule_backward({INPUTS}, {_REST}, float? scale, int options) -> {GRADIENTS}",
+    f"gated_delta_rule_backward({INPUTS}, {_REST}, float? scale, int options) -> {_GRADIENTS}",
     f"gated_delta_rule_saving({INPUTS}, int options, bool output_final_state) -> (Tensor, Tensor, Tensor, Tensor)",
-    f"gated_delta_rule_backward_saved({INPUTS}, {_REST}, Tensor states, int options) -> {GRADIENTS}",
+    f"gated_delta_rule_backward_saved({INPUTS}, {_REST}, Tensor states, int options) -> {_GRADIENTS}",
 )
 #: How many of the arguments are tensors of the forward, and how many of these have gradients.
 _INPUTS, _DIFFERENTIABLE = 9, 8

@@ -126,10 +126,10 @@ print(all(torch.equal(result, results[0]) for result in results))
 def test_another_version_beside(monkeypatch):
     """Its operators are not taken for this one's."""
     pytest.importorskip("torch")
-    from gdn import _torch_library
+    from gdn import _registration
 
     with pytest.raises(ImportError, match="got those of another version of gdn, .* start a new process"):
-        _torch_library.register(("gated_delta_rule(Tensor q) -> Tensor",), lambda ops: None)
+        _registration.register_operators(("gated_delta_rule(Tensor q) -> Tensor",), lambda ops: None)
 
 
 def finder_of(loader):
