@@ -42,21 +42,6 @@ struct Place {
 };
 } // namespace
 
-static GdnRuntimeStatus checkWorkspace(const GdnFunctionDesc &function,
-                                       uint64_t wanted, const void *workspace,
-                                       size_t bytes) {
-  if (wanted && (bytes < wanted || !workspace))
-    return fail(GDN_ERROR_WORKSPACE_TOO_SMALL,
-                "expected a workspace of %llu bytes for '%s', got %zu",
-                static_cast<unsigned long long>(wanted), function.name,
-                workspace ? bytes : 0);
-  if (reinterpret_cast<uintptr_t>(workspace) % GDN_WORKSPACE_ALIGNMENT)
-    return fail(GDN_ERROR_INVALID_ARGUMENT,
-                "expected a workspace aligned to %d bytes, got address %p",
-                GDN_WORKSPACE_ALIGNMENT, workspace);
-  return GDN_SUCCESS;
-}
-
 /// Enters the stream's context and chooses the grids, from the blocks that the
 /// launches ask for. Says no if a kernel is not ready on the device.
 static GdnRuntimeStatus enter(const Request &request, const uint32_t *blocks,
@@ -92,7 +77,7 @@ static GdnRuntimeStatus submit(const Request &request, const KnownCall &known,
 /// Otherwise `known` is null, and nothing has begun.
 static GdnRuntimeStatus launchKnown(const Request &request,
                                     const Driver &driver, KnownCall *&known) {
-  GDN_TRY(checkWorkspace(request.function, known->workspaceBytes,
+  GDN_TRY(checkWorkspace("", request.function.name, known->workspaceBytes,
                          request.workspace, request.workspaceBytes));
   uint32_t blocks[maxLaunches];
   for (int i = 0; i < request.function.num_launches; ++i)
@@ -119,7 +104,8 @@ static GdnRuntimeStatus askPlans(const Request &request, const Call &call,
     GdnLaunchConfig config;
     GDN_TRY(askLaunchConfig(desc, kernel.args, desc.num_args,
                             place.driver.devices[place.device].info, config));
-    GDN_TRY(checkWorkspace(desc, config, nullptr, 0));
+    GDN_TRY(checkWorkspace("kernel ", desc.symbol, config.workspace_bytes,
+                           nullptr, 0));
   }
   return GDN_SUCCESS;
 }
@@ -131,8 +117,8 @@ static GdnRuntimeStatus launchAnew(const Request &request, const Driver &driver,
   const GdnFunctionDesc &function = request.function;
   Call call(function, request.args);
   GDN_TRY(prepareCall(call, request.numArgs));
-  GDN_TRY(checkWorkspace(function, call.workspaceBytes, request.workspace,
-                         request.workspaceBytes));
+  GDN_TRY(checkWorkspace("", function.name, call.workspaceBytes,
+                         request.workspace, request.workspaceBytes));
   uint32_t blocks[maxLaunches];
   KernelCall kernel;
   GDN_TRY(checkLaunches(call, request.workspace, blocks, kernel));
@@ -157,10 +143,9 @@ static GdnRuntimeStatus launchAnew(const Request &request, const Driver &driver,
                             /*workspace=*/nullptr, parameters));
     if (known)
       known->addLaunch(i, *launch.kernel, kernel.args, kernel.origins);
-    else if (GdnRuntimeStatus status =
-                 submit(driver, *launch.kernel, parameters, place.grids[i],
-                        static_cast<CUstream>(request.stream)))
-      return status;
+    else
+      GDN_TRY(submit(driver, *launch.kernel, parameters, place.grids[i],
+                     static_cast<CUstream>(request.stream)));
   }
   if (!known)
     return GDN_SUCCESS;
@@ -182,7 +167,8 @@ static GdnRuntimeStatus checkUnloaded(const GdnFunctionDesc &function,
                 function.name);
   Call call(function, args);
   GDN_TRY(prepareCall(call, numArgs));
-  return checkWorkspace(function, call.workspaceBytes, workspace, bytes);
+  return checkWorkspace("", function.name, call.workspaceBytes, workspace,
+                        bytes);
 }
 
 /// gdnFunctionLaunch, on a device unless it is negative.

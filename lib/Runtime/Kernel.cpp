@@ -131,6 +131,22 @@ static void deleteKernel(GdnKernel *kernel) {
   delete kernel;
 }
 
+/// Checks the description of a new handle and loads it; the caller holds the
+/// lock.
+static GdnRuntimeStatus load(const GdnKernelDesc *desc, GdnKernel &loaded) {
+  GDN_TRY(copyDescription(desc, loaded.desc));
+  GDN_TRY(layoutParams(loaded.desc, loaded.offsets));
+  CallLaunch launch = {&loaded, nullptr, nullptr};
+  loaded.known = KnownCalls::create(loaded.desc.args, loaded.desc.num_args,
+                                    &launch, 1, /*isOfFunction=*/false);
+  if (!loaded.known)
+    return fail(GDN_ERROR_OUT_OF_MEMORY, "expected memory for a kernel");
+  const Driver *driver;
+  GDN_TRY(openDriver(driver));
+  GDN_TRY(checkAnyDevice(*driver, loaded.desc));
+  return loadKernel(*driver, loaded);
+}
+
 GdnRuntimeStatus gdnKernelLoad(const GdnKernelDesc *desc, GdnKernel **kernel) {
   if (!kernel)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
@@ -148,24 +164,7 @@ GdnRuntimeStatus gdnKernelLoad(const GdnKernelDesc *desc, GdnKernel **kernel) {
   auto *loaded = new (std::nothrow) GdnKernel();
   if (!loaded)
     return fail(GDN_ERROR_OUT_OF_MEMORY, "expected memory for a kernel");
-  const Driver *driver;
-  GdnRuntimeStatus status = copyDescription(desc, loaded->desc);
-  if (!status)
-    status = layoutParams(loaded->desc, loaded->offsets);
-  if (!status) {
-    CallLaunch launch = {loaded, nullptr, nullptr};
-    loaded->known = KnownCalls::create(loaded->desc.args, loaded->desc.num_args,
-                                       &launch, 1, /*isOfFunction=*/false);
-    if (!loaded->known)
-      status = fail(GDN_ERROR_OUT_OF_MEMORY, "expected memory for a kernel");
-  }
-  if (!status)
-    status = openDriver(driver);
-  if (!status)
-    status = checkAnyDevice(*driver, loaded->desc);
-  if (!status)
-    status = loadKernel(*driver, *loaded);
-  if (status) {
+  if (GdnRuntimeStatus status = load(desc, *loaded)) {
     deleteKernel(loaded);
     return status;
   }

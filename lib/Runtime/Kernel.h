@@ -86,10 +86,11 @@ GdnRuntimeStatus chooseGrid(const GdnKernelDesc &desc,
 GdnRuntimeStatus askLaunchConfig(const GdnKernelDesc &desc, const GdnArg *args,
                                  int32_t numArgs, const GdnDeviceInfo &device,
                                  GdnLaunchConfig &config);
-/// Checks the workspace of a kernel.
-GdnRuntimeStatus checkWorkspace(const GdnKernelDesc &desc,
-                                const GdnLaunchConfig &config,
-                                const void *workspace, size_t bytes);
+/// Checks the workspace of a function, or of a kernel, whose `kind` is
+/// "kernel ".
+GdnRuntimeStatus checkWorkspace(const char *kind, const char *name,
+                                uint64_t wanted, const void *workspace,
+                                size_t bytes);
 /// GDN_RUNTIME_CHECK: says no to arrays that are not on the device.
 GdnRuntimeStatus checkPointers(const Driver &driver, int device,
                                const GdnKernelDesc &desc, const GdnArg *args,

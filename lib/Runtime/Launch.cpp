@@ -62,15 +62,15 @@ GdnRuntimeStatus gdn::runtime::checkPointers(const Driver &driver, int device,
                    : GDN_SUCCESS;
 }
 
-GdnRuntimeStatus gdn::runtime::checkWorkspace(const GdnKernelDesc &desc,
-                                              const GdnLaunchConfig &config,
+GdnRuntimeStatus gdn::runtime::checkWorkspace(const char *kind,
+                                              const char *name, uint64_t wanted,
                                               const void *workspace,
                                               size_t bytes) {
-  if (bytes < config.workspace_bytes || (config.workspace_bytes && !workspace))
+  if (wanted && (bytes < wanted || !workspace))
     return fail(GDN_ERROR_WORKSPACE_TOO_SMALL,
-                "expected a workspace of %llu bytes for kernel '%s', got %zu",
-                static_cast<unsigned long long>(config.workspace_bytes),
-                desc.symbol, workspace ? bytes : 0);
+                "expected a workspace of %llu bytes for %s'%s', got %zu",
+                static_cast<unsigned long long>(wanted), kind, name,
+                workspace ? bytes : 0);
   if (reinterpret_cast<uintptr_t>(workspace) % GDN_WORKSPACE_ALIGNMENT)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected a workspace aligned to %d bytes, got address %p",
@@ -246,7 +246,8 @@ GdnRuntimeStatus gdnKernelLaunch(const GdnKernel *kernel, const GdnArg *args,
   const GdnDeviceInfo &info = driver->devices[device].info;
   GdnLaunchConfig config;
   GDN_TRY(askLaunchConfig(desc, args, num_args, info, config));
-  GDN_TRY(checkWorkspace(desc, config, workspace, workspace_bytes));
+  GDN_TRY(checkWorkspace("kernel ", desc.symbol, config.workspace_bytes,
+                         workspace, workspace_bytes));
   if (!grid && !desc.configure)
     return fail(GDN_ERROR_INVALID_ARGUMENT,
                 "expected a grid for kernel '%s', which has no plan, got null",
