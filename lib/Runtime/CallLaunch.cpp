@@ -176,9 +176,7 @@ static GdnRuntimeStatus launch(const GdnFunctionDesc *function, int32_t device,
                                const GdnArg *args, int32_t numArgs,
                                void *workspace, size_t workspaceBytes,
                                void *stream) {
-  if (!function)
-    return fail(GDN_ERROR_INVALID_ARGUMENT,
-                "expected a function description, got null");
+  GDN_TRY(checkGiven(function, "a function description"));
   const LoadedFunction *loaded = getLoaded(*function);
   if (!loaded)
     return checkUnloaded(*function, args, numArgs, workspace, workspaceBytes);

@@ -146,9 +146,7 @@ GdnRuntimeStatus gdnFunctionGetWorkspaceBytes(const GdnFunctionDesc *function,
                                               int32_t num_args,
                                               uint64_t *bytes) {
   GDN_TRY(checkFunction(function));
-  if (!bytes)
-    return fail(GDN_ERROR_INVALID_ARGUMENT,
-                "expected a place for the bytes, got null");
+  GDN_TRY(checkGiven(bytes, "a place for the bytes"));
   if (const LoadedFunction *loaded = getLoaded(*function)) {
     HeldCall held;
     if (const KnownCall *known = held.find(loaded->known, args, num_args)) {

@@ -15,9 +15,7 @@
 using namespace gdn::runtime;
 
 GdnRuntimeStatus gdnDeviceGetCount(int32_t *count) {
-  if (!count)
-    return fail(GDN_ERROR_INVALID_ARGUMENT,
-                "expected a place for the count, got null");
+  GDN_TRY(checkGiven(count, "a place for the count"));
   *count = 0;
   const Driver *driver;
   GDN_TRY(openDriver(driver));
@@ -63,9 +61,7 @@ static CUdeviceptr address(const void *memory) {
 
 GdnRuntimeStatus gdnMemoryAllocate(int32_t device, size_t bytes,
                                    void **memory) {
-  if (!memory)
-    return fail(GDN_ERROR_INVALID_ARGUMENT,
-                "expected a place for the pointer, got null");
+  GDN_TRY(checkGiven(memory, "a place for the pointer"));
   *memory = nullptr;
   return callOn(device, "allocating memory", [&](const Driver &driver) {
     CUdeviceptr pointer = 0;
@@ -99,9 +95,7 @@ GdnRuntimeStatus gdnMemoryCopyFromDevice(int32_t device, void *to,
 }
 
 GdnRuntimeStatus gdnEventCreate(int32_t device, void **event) {
-  if (!event)
-    return fail(GDN_ERROR_INVALID_ARGUMENT,
-                "expected a place for the event, got null");
+  GDN_TRY(checkGiven(event, "a place for the event"));
   *event = nullptr;
   return callOn(device, "creating an event", [&](const Driver &driver) {
     return driver.cuEventCreate(reinterpret_cast<CUevent *>(event), 0);
@@ -125,9 +119,7 @@ GdnRuntimeStatus gdnEventRecord(int32_t device, void *event, void *stream) {
 
 GdnRuntimeStatus gdnEventGetSeconds(int32_t device, void *start, void *end,
                                     double *seconds) {
-  if (!seconds)
-    return fail(GDN_ERROR_INVALID_ARGUMENT,
-                "expected a place for the seconds, got null");
+  GDN_TRY(checkGiven(seconds, "a place for the seconds"));
   return callOn(device, "measuring time", [&](const Driver &driver) {
     float milliseconds = 0;
     CUresult result = driver.cuEventSynchronize(static_cast<CUevent>(end));

@@ -48,6 +48,12 @@ GdnRuntimeStatus gdn::runtime::fail(GdnRuntimeStatus status, const char *format,
   return fail(status, message);
 }
 
+GdnRuntimeStatus gdn::runtime::checkGiven(const void *given, const char *what) {
+  return given
+             ? GDN_SUCCESS
+             : fail(GDN_ERROR_INVALID_ARGUMENT, "expected %s, got null", what);
+}
+
 GdnRuntimeStatus gdnSetLastErrorMessage(GdnRuntimeStatus status,
                                         const char *message) {
   // The message may be the thread's own last one, with more text around it.

@@ -33,6 +33,9 @@ GdnRuntimeStatus fail(GdnRuntimeStatus status, const Message &message);
 [[gnu::format(printf, 2, 3)]] GdnRuntimeStatus fail(GdnRuntimeStatus status,
                                                     const char *format, ...);
 
+/// Says no to a null pointer: "expected <what>, got null".
+GdnRuntimeStatus checkGiven(const void *given, const char *what);
+
 /// Returns the status of a call that fails from the function around it.
 #define GDN_TRY(call)                                                          \
   do {                                                                         \

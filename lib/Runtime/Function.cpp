@@ -225,9 +225,7 @@ static GdnRuntimeStatus checkLaunch(const GdnFunctionDesc &function,
 }
 
 GdnRuntimeStatus gdn::runtime::checkFunction(const GdnFunctionDesc *function) {
-  if (!function)
-    return fail(GDN_ERROR_INVALID_ARGUMENT,
-                "expected a function description, got null");
+  GDN_TRY(checkGiven(function, "a function description"));
   if (function->version != GDN_RUNTIME_VERSION ||
       function->struct_size < sizeof(*function))
     return fail(GDN_ERROR_VERSION,

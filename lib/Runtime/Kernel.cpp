@@ -44,9 +44,7 @@ template <typename T> static void unlink(T *&head, T *element) {
 
 GdnRuntimeStatus gdn::runtime::copyDescription(const GdnKernelDesc *source,
                                                GdnKernelDesc &desc) {
-  if (!source)
-    return fail(GDN_ERROR_INVALID_ARGUMENT,
-                "expected a kernel description, got null");
+  GDN_TRY(checkGiven(source, "a kernel description"));
   if (source->version != GDN_RUNTIME_VERSION ||
       source->struct_size < sizeof(desc))
     return fail(GDN_ERROR_VERSION,
@@ -148,9 +146,7 @@ static GdnRuntimeStatus load(const GdnKernelDesc *desc, GdnKernel &loaded) {
 }
 
 GdnRuntimeStatus gdnKernelLoad(const GdnKernelDesc *desc, GdnKernel **kernel) {
-  if (!kernel)
-    return fail(GDN_ERROR_INVALID_ARGUMENT,
-                "expected a place for the handle, got null");
+  GDN_TRY(checkGiven(kernel, "a place for the handle"));
   *kernel = nullptr;
   Registry &all = registry();
   std::lock_guard<std::mutex> lock(all.mutex);
@@ -262,8 +258,7 @@ static GdnRuntimeStatus bringTo(const Driver &driver, const GdnKernel &kernel,
 }
 
 GdnRuntimeStatus gdnKernelPrepare(GdnKernel *kernel, int32_t device) {
-  if (!kernel)
-    return fail(GDN_ERROR_INVALID_ARGUMENT, "expected a kernel, got null");
+  GDN_TRY(checkGiven(kernel, "a kernel"));
   const Driver *driver;
   GDN_TRY(openDevice(device, driver));
   if (kernel->prepared[device].load(std::memory_order_acquire))

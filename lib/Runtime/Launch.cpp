@@ -228,8 +228,7 @@ GdnRuntimeStatus gdnKernelLaunch(const GdnKernel *kernel, const GdnArg *args,
                                  int32_t num_args, void *workspace,
                                  size_t workspace_bytes, const GdnGrid *grid,
                                  void *stream) {
-  if (!kernel)
-    return fail(GDN_ERROR_INVALID_ARGUMENT, "expected a kernel, got null");
+  GDN_TRY(checkGiven(kernel, "a kernel"));
   const GdnKernelDesc &desc = kernel->desc;
   HeldCall held;
   KnownCall *known = held.find(kernel->known, args, num_args);
