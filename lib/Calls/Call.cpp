@@ -107,6 +107,11 @@ std::string Call::say(std::string_view name) const {
   return std::string(findFact(given.words, given.num_words, name, name));
 }
 
+std::string Call::sayFact(std::string_view name, std::string_view value) const {
+  std::string fact = std::string(name) + "=" + std::string(value);
+  return std::string(findFact(given.words, given.num_words, fact, value));
+}
+
 bool Call::isByToken() const { return op == kTokenOp; }
 
 bool Call::hasUsualScale() const {

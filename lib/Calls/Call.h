@@ -84,6 +84,8 @@ public:
   }
   /// What messages call something.
   std::string say(std::string_view name) const;
+  /// The value of a fact in the caller's words.
+  std::string sayFact(std::string_view name, std::string_view value) const;
   /// Throws "<name>: expected <rule>, got <got>".
   [[noreturn]] void
   refuse(std::string_view name, const std::string &rule, const std::string &got,

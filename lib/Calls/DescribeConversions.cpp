@@ -55,10 +55,7 @@ std::string gdn::calls::copiesToJson(const Conversions &conversions,
 /// What a caller calls a domain, without quotes: "raw".
 static std::string sayDomain(const Call &call, std::string_view fact,
                              std::string_view value) {
-  std::string name = std::string(fact) + "=" + std::string(value);
-  std::string said = call.say(name);
-  if (said == name)
-    return std::string(value);
+  std::string said = call.sayFact(fact, value);
   bool isQuoted = said.size() > 1 && said.front() == '\'';
   return isQuoted ? said.substr(1, said.size() - 2) : said;
 }

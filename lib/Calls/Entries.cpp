@@ -162,13 +162,6 @@ static std::string describeEnds(const Signature &s, const Call &) {
   return {};
 }
 
-static std::string sayFact(const Call &call, const char *name,
-                           std::string_view value) {
-  std::string fact = std::string(name) + "=" + std::string(value);
-  std::string said = call.say(fact);
-  return said == fact ? std::string(value) : said;
-}
-
 template <int32_t Signature::*type>
 static std::string describeType(const Signature &s, const Call &) {
   return typeName(s.*type);
@@ -196,7 +189,7 @@ static constexpr Trait allTraits[] = {
      }},
     {{"gate_domain"},
      [](const Signature &s, const Call &call) {
-       return sayFact(call, "gate_domain", s.gateDomain);
+       return call.sayFact("gate_domain", s.gateDomain);
      }},
     {{"lower_bound"},
      [](const Signature &s, const Call &) {
@@ -205,12 +198,12 @@ static constexpr Trait allTraits[] = {
     {{"gate"}, describeType<&Signature::gate>},
     {{"beta"},
      [](const Signature &s, const Call &call) {
-       return sayFact(call, "beta_domain", s.betaDomain);
+       return call.sayFact("beta_domain", s.betaDomain);
      }},
     {{"beta"}, describeType<&Signature::beta>},
     {{"qk_l2norm"},
      [](const Signature &s, const Call &call) {
-       return sayFact(call, "qk_l2norm", s.norm);
+       return call.sayFact("qk_l2norm", s.norm);
      }},
     {{"cu_seqlens"},
      [](const Signature &s, const Call &) -> std::string {
@@ -234,7 +227,7 @@ static constexpr Trait allTraits[] = {
        if (s.ends != Ends::None && s.stateLayout.empty())
          return {};
        bool isKV = s.ends == Ends::None || s.stateLayout == "kv";
-       return sayFact(call, "state_layout", isKV ? "kv" : "vk");
+       return call.sayFact("state_layout", isKV ? "kv" : "vk");
      }}};
 
 /// "q, v".
