@@ -67,8 +67,10 @@ def _allocate(
     return o, _new_state(q, v, None, cu_seqlens, options) if with_state else v.new_empty(0)
 
 
-def _find_exchange_functions() -> int:
-    """The address of DLPack's exchange functions for torch's tensors, or 0: torch has them from 2.10 on."""
+@functools.cache
+def _exchange_functions() -> int:
+    """The address of DLPack's exchange functions for torch's tensors, or 0: torch has them from 2.10 on. The first call asks
+    for it, because the operators are registered without the library."""
     capsule = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
     if capsule is None or sys.implementation.name != "cpython":
         return 0
@@ -83,19 +85,15 @@ _Tensors = tuple["torch.Tensor | None", ...]
 #: Where those of a pool begin, and where the states after tokens are among these.
 _POOL = TENSORS.index("state_indices")
 _STEPS = TENSORS.index("step_states") - _POOL
-#: None until the first call: the operators are registered without the library.
-_EXCHANGE: int | None = None
 
 
 def _call_library(
     tensors: _Tensors, scale: float | None, options: int, threads: int, max_seqlen: int
 ) -> None:
     """Calls the library: by the address of the tensors where it can read them, which takes half the time."""
-    global _EXCHANGE
-    if _EXCHANGE is None:
-        _EXCHANGE = _find_exchange_functions()
-    if _EXCHANGE:
-        _library.load().forward_objects(_EXCHANGE, id(tensors), scale, options, threads, max_seqlen)
+    exchange = _exchange_functions()
+    if exchange:
+        _library.load().forward_objects(exchange, id(tensors), scale, options, threads, max_seqlen)
     else:
         _library.load().forward(*tensors, scale, options, threads, max_seqlen)
 
