@@ -44,10 +44,10 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
                     cl::init(CompileOptions().segmentLength),
                     cl::cat(category)),
       fewerSegments("fewer-segments",
-                    cl::desc("Number of segments of a sequence if none of its "
-                             "heads keeps a state over one of --segments, or "
-                             "at least half of them do; 0 for --segments. "
-                             "Needs --own-starts"),
+                    cl::desc("Number of segments of a sequence whose gates, "
+                             "by a sample on the device, do not call for "
+                             "--segments; 0 for --segments. Needs "
+                             "--own-starts"),
                     cl::cat(category)),
       decayTolerance("decay-tolerance",
                      cl::desc("Norm of a segment's map below which it is zero "

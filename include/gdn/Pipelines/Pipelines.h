@@ -62,9 +62,10 @@ struct LoweringOptions : PassPipelineOptions<LoweringOptions> {
       llvm::cl::init(6.1442123533282e-06)};
   PassOptions::Option<int64_t> fewerSegments{
       *this, "fewer-segments",
-      llvm::cl::desc("Number of segments of a sequence if none of its heads "
-                     "keeps a state over one of segments, or at least half of "
-                     "them do; 0 for segments. Needs own-starts"),
+      llvm::cl::desc(
+          "Number of segments of a sequence whose gates, by a sample "
+          "on the device, do not call for so many; 0 for segments. "
+          "Needs own-starts"),
       llvm::cl::init(0)};
   PassOptions::Option<bool> ownStarts{
       *this, "own-starts",

@@ -55,8 +55,8 @@ struct CompileOptions {
   /// Segments of a sequence that a forward computes side by side, or tokens of
   /// one; 0 and 0 are the whole sequence.
   int64_t segments = 0, segmentLength = 0;
-  /// Segments of a sequence if none of its heads keeps a state over one of
-  /// those, or at least half of them do; 0 for as many.
+  /// Segments of a sequence whose gates, by a sample on the device, do not call
+  /// for those; 0 for as many.
   int64_t fewerSegments = 0;
   /// Norm of a segment's map below which it is zero.
   double decayTolerance = 6.1442123533282e-06; // exp(-12)

@@ -38,11 +38,20 @@ static Value asParameter(Program &p, Value number, Value parameter) {
   return type ? p.b.splat(number, type.getShape()) : number;
 }
 
-void Program::loadGateParameters() {
+void Program::fetchGateParameters() {
   bool hasChannels = facts.decay == DecayKind::Channel;
   b.step(hasChannels && facts.C > 1 ? "decay" : "gates");
   bias = loadGateParameter("dt_bias");
   logRate = loadGateParameter("a_log");
+}
+
+void Program::loadGateParameters() {
+  fetchGateParameters();
+  prepareGateParameters();
+}
+
+void Program::prepareGateParameters() {
+  bool hasChannels = facts.decay == DecayKind::Channel;
   bool isSoftplus = facts.gateDomain == GateDomain::Softplus;
   if (!logRate || (isSoftplus && !hasChannels))
     return;

@@ -47,8 +47,11 @@ struct StageFacts {
   bool twoProductChain = false;
   /// How sequences are cut: segments of each, or tokens of a segment; else 0.
   int64_t segments = 0, segmentLength = 0;
-  /// Segments of a sequence most of whose heads do not forget in one of those.
+  /// Segments of a sequence whose gates call for fewer than those.
   int64_t fewerSegments = 0;
+  /// The heads of a sample that keep a state, at least and at most, where they
+  /// call for the shorter of two lengths.
+  std::pair<int64_t, int64_t> liveHeads = {0, 0};
   /// Segments of a sequence, where they are the sequences of a stage whose
   /// states are numbered by whole ones; else 0.
   int64_t sequenceSegments = 0;
@@ -126,6 +129,9 @@ struct Program {
   /// Sets the above. A chunk of one token loads them with its gate: what is
   /// made of them before the state is loaded would keep that waiting.
   void loadGateParameters();
+  /// The same in two steps: loads them, and makes factors of them.
+  void fetchGateParameters();
+  void prepareGateParameters();
 
 private:
   void readStateIndex();
@@ -263,6 +269,9 @@ void writeExpand(Program &p);
 void writeAdjoint(Program &p);
 void writeGradients(Program &p);
 void writeSegmentBoundaries(Program &p);
+/// Whether a sample of the gates of a sequence of `tokens` calls for the
+/// shorter of two lengths, of whose segments one has `length` tokens.
+Value callsForShorter(Program &p, Value tokens, Value length);
 void writeSegmentStarts(Program &p);
 /// The same with a gate a channel.
 void writeChannelStarts(Program &p);

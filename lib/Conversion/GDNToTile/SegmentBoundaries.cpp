@@ -12,7 +12,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
-#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -27,65 +26,6 @@ static void storeIndex(Program &p, StringRef name, Value at, Value index) {
   b.step("store");
   tile::StoreOp::create(b, b.splat(number, 1), array, ValueRange{at},
                         b.getDenseI64ArrayAttr({0}), Value(), IntegerAttr());
-}
-
-/// Of `samples` of `size`, spread evenly, the place of number `sample`.
-static Value samplePlace(TileBuilder &b, Value size, int64_t sample,
-                         int64_t samples) {
-  return arith::DivUIOp::create(
-      b, arith::MulIOp::create(b, size, b.index(2 * sample + 1)),
-      b.index(2 * samples));
-}
-
-/// Whether head `h` keeps a state over `length` tokens, an i32, by a sample of
-/// its log gates among the sequence's `tokens`.
-static Value isHeadLive(Program &p, Value h, Value tokens, Value length) {
-  constexpr int64_t kSampledTokens = 8;
-  TileBuilder &b = p.b;
-  Value sum = b.scalar(0.0);
-  for (int64_t sample = 0; sample < kSampledTokens; ++sample) {
-    Value t = arith::AddIOp::create(
-        b, p.begin, samplePlace(b, tokens, sample, kSampledTokens));
-    Value gate =
-        memref::LoadOp::create(b, p["sampled_gate"], ValueRange{p.batch, t, h});
-    sum = b.add(sum, b.f32(gate));
-  }
-  Value count = arith::SIToFPOp::create(
-      b, b.getF32Type(), arith::IndexCastOp::create(b, b.getI32Type(), length));
-  Value decay = b.scaled(b.mul(sum, count), 1.0 / kSampledTokens);
-  Value isLive = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, decay,
-                                       b.scalar(std::log(p.facts.tolerance)));
-  return arith::ExtUIOp::create(b, b.getI32Type(), isLive);
-}
-
-/// Whether some heads of a sample, but fewer than half, keep a state over
-/// `length` tokens.
-static Value areSomeHeadsLive(Program &p, Value tokens, Value length) {
-  constexpr int64_t kSampledHeads = 8;
-  TileBuilder &b = p.b;
-  Value heads = memref::DimOp::create(b, p["sampled_gate"], 2);
-  Value one = b.index(1),
-        no = arith::ConstantOp::create(b, b.getBoolAttr(false));
-  // Once, unless there is no token: all loads are under way at a time.
-  auto once = scf::ForOp::create(
-      b, p.zero, arith::MinUIOp::create(b, tokens, one), one, no);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(once.getBody());
-  Value live = arith::ConstantOp::create(b, b.getI32IntegerAttr(0));
-  for (int64_t sample = 0; sample < kSampledHeads; ++sample)
-    live = arith::AddIOp::create(
-        b, live,
-        isHeadLive(p, samplePlace(b, heads, sample, kSampledHeads), tokens,
-                   length));
-  auto number = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
-  };
-  // None becomes the largest.
-  Value behindOne = arith::SubIOp::create(b, live, number(1));
-  scf::YieldOp::create(b, ValueRange{arith::CmpIOp::create(
-                              b, arith::CmpIPredicate::ult, behindOne,
-                              number(kSampledHeads / 2 - 1))});
-  return once.getResult(0);
 }
 
 namespace {
@@ -151,7 +91,7 @@ static Cuts cutByNumber(Program &p, Value tokens) {
   cuts.length = cutInto(count);
   if (p.facts.fewerSegments)
     cuts.length = arith::SelectOp::create(
-        b, areSomeHeadsLive(p, tokens, cuts.length), cuts.length,
+        b, callsForShorter(p, tokens, cuts.length), cuts.length,
         cutInto(b.index(p.facts.fewerSegments)));
   cuts.first = arith::MulIOp::create(b, p.sequence, count);
   cuts.upto = cuts.next = arith::AddIOp::create(b, cuts.first, count);
@@ -189,10 +129,9 @@ static Value makeEqual(Program &p, Value tokens, Value longest) {
   return times(count(times(times(pieces, parts), chunk)), chunk);
 }
 
-/// The tokens of a segment, or of its parts: of two lengths the shorter one if
-/// some heads, but fewer than half, keep a state over a segment of it. There is
-/// room for as many segments as the shorter one makes, so a `longer_length`
-/// below `length` counts as `length`.
+/// The tokens of a segment, or of its parts: of two lengths the one that a
+/// sample of the gates calls for. There is room for as many segments as the
+/// shorter one makes, so a `longer_length` below `length` counts as `length`.
 static Value chooseLength(Program &p, Value tokens) {
   TileBuilder &b = p.b;
   Value length =
@@ -201,7 +140,7 @@ static Value chooseLength(Program &p, Value tokens) {
     return length;
   Value segment = arith::MulIOp::create(b, length, p["parts"]);
   Value longest = arith::SelectOp::create(
-      b, areSomeHeadsLive(p, tokens, segment), length,
+      b, callsForShorter(p, tokens, segment), length,
       arith::MaxUIOp::create(b, p["longer_length"], length));
   return makeEqual(p, tokens, longest);
 }

@@ -99,9 +99,17 @@ static constexpr StringLiteral kSegmentMapOperands[] = {
     "dt_bias", "starts", "before", "closes"};
 static constexpr StringLiteral kSegmentStartsOperands[] = {
     "k", "beta", "gate", kBoundaries, "a_log", "dt_bias"};
-// A sample of the gate is no reason for a work item a head.
+// A sample of the gate is no reason for a work item a head, nor are its
+// parameters those of one.
 static constexpr StringLiteral kSegmentBoundariesOperands[] = {
-    "k", "sampled_gate", kBoundaries, "length", "parts", "longer_length"};
+    "k",
+    "sampled_gate",
+    kBoundaries,
+    "sampled_a_log",
+    "sampled_dt_bias",
+    "length",
+    "parts",
+    "longer_length"};
 static constexpr StringLiteral kSegmentScanOperands[] = {
     "map",           "decay",         "states",      "initial_state",
     kBoundaries,     "before",        "starts",      "boundaries",

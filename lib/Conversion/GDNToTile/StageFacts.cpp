@@ -21,9 +21,13 @@ static auto readEnum(Operation *op, StringRef name,
   return attribute ? attribute.getValue() : otherwise;
 }
 
-/// Gate variant by the rank of the gate, or of its sum that prepare made.
+/// Gate variant by the rank of the gate, of one that is looked at here and
+/// there, or of its sum that prepare made.
 static DecayKind readDecay(const Stage &stage) {
-  Value gate = stage["gate"] ? stage["gate"] : stage["decay"];
+  Value gate;
+  for (StringRef name : {"gate", "sampled_gate", "decay"})
+    if (!gate)
+      gate = stage[name];
   if (!gate)
     return DecayKind::None;
   // A token's decay has a batch row and a token, a segment's one number.
@@ -103,6 +107,8 @@ StageFacts gdn::readFacts(const Stage &stage) {
     facts.tolerance = tolerance.getValueAsDouble();
   if (auto live = op->getAttrOfType<IntegerAttr>("fewer_segments"))
     facts.fewerSegments = live.getInt();
+  if (auto live = op->getAttrOfType<DenseI64ArrayAttr>("live_heads"))
+    facts.liveHeads = {live[0], live[1]};
   facts.reverse = op->hasAttr("reverse");
   facts.vTileChannels = facts.V;
   return facts;

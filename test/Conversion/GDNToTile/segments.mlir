@@ -445,7 +445,7 @@ func.func @chain(%k: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %beta
 func.func @before(%x: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %beta: tensor<1x256x4xf32>, %gate: tensor<1x256x4xf32>,
     %h0: tensor<?x4x64x32xf32>) -> (tensor<1x256x4x32xbf16>, tensor<?x4x64x32xf32>) {
   %b:5 = gdn.stage.segment_boundaries k(%x : tensor<1x256x2x64xbf16>) gate(%gate : tensor<1x256x4xf32>)
-      {chunk_size = 32, fewer_segments = 3, segments = 8, tolerance = 1.0e-05}
+      {chunk_size = 32, fewer_segments = 3, live_heads = array<i64: 1, 3>, segments = 8, tolerance = 1.0e-05}
       -> tensor<9xi64>, tensor<2xi64>, tensor<9xi32>, tensor<8xi32>, tensor<1xi32>
   %s:2 = gdn.stage.segment_starts k(%x : tensor<1x256x2x64xbf16>) gate(%gate : tensor<1x256x4xf32>)
       cu_seqlens(%b#0 : tensor<9xi64>) {chunk_size = 32, tolerance = 1.0e-05} -> tensor<8x4xi32>, tensor<8x4xf32>
@@ -573,4 +573,34 @@ func.func @both_ends(%k: tensor<1x256x2x64xbf16>, %gate: tensor<1x256x4xf32>, %c
   %s, %d = gdn.stage.segment_starts k(%k : tensor<1x256x2x64xbf16>) gate(%gate : tensor<1x256x4xf32>) cu_seqlens(%cu : tensor<4xi32>)
       {chunk_size = 32, tolerance = 6.0e-06} -> tensor<3x4xi32>, tensor<3x4xf32>
   return %ends, %s, %d : tensor<3x4xi32>, tensor<3x4xi32>, tensor<3x4xf32>
+}
+
+// -----
+
+// Where the gates are those of channels, a head of a sample is live if the slowest channel by eight tokens keeps a state over 64,
+// or over a shorter segment. All of its gates and parameters are loaded first. Here it takes one such head or two.
+// CHECK-LABEL: gdn_tile.program @sampled_channels_segment_boundaries
+// CHECK-SAME: %sampled_gate: memref<1x?x?x64xbf16,
+// CHECK-SAME: %sampled_a_log: memref<?xf32,
+// CHECK: %[[SOME:.*]] = scf.for %{{.*}} = %c0 to %{{.*}} step %c1 iter_args(%{{.*}} = %false) -> (i1) {
+// CHECK: %[[TOKENS:.*]] = arith.minui %{{.*}}, %c64 : index
+// CHECK-COUNT-8: gdn_tile.load %sampled_gate[%batch, %{{.*}}, %{{.*}}, %c0] axes [3] {gdn_tile.step = "gates"}
+// CHECK: gdn_tile.load %sampled_dt_bias[%{{.*}}, %c0] axes [1]
+// CHECK: gdn_tile.load %sampled_a_log[%{{.*}}] axes [0]
+// CHECK-COUNT-24: gdn_tile.load %sampled_gate[
+// CHECK: math.exp2
+// CHECK-NOT: gdn_tile.load
+// CHECK: linalg.reduce
+// CHECK: arith.cmpf ogt, %{{.*}}, %{{.*}} : f32
+// CHECK: %[[BEYOND:.*]] = arith.subi %{{.*}}, %c1_i32
+// CHECK-NEXT: %[[CALLS:.*]] = arith.cmpi ult, %[[BEYOND]], %c2_i32
+// CHECK-NEXT: scf.yield %[[CALLS]] : i1
+// CHECK: arith.select %[[SOME]], %length, %{{.*}} : index
+func.func @sampled_channels(%k: tensor<1x?x2x64xbf16>, %gate: tensor<1x?x?x64xbf16>, %cu: tensor<?xi32>, %a_log: tensor<?xf32>, %dt_bias: tensor<?x64xf32>,
+    %length: index, %parts: index, %longer: index) -> tensor<?xi32> {
+  %b:5 = gdn.stage.segment_boundaries k(%k : tensor<1x?x2x64xbf16>) gate(%gate : tensor<1x?x?x64xbf16>) cu_seqlens(%cu : tensor<?xi32>)
+      a_log(%a_log : tensor<?xf32>) dt_bias(%dt_bias : tensor<?x64xf32>) length(%length : index) parts(%parts : index) longer_length(%longer : index)
+      {chunk_size = 32, gate_domain = #gdn.gate_domain<bounded>, lower_bound = -5.0 : f64, live_heads = array<i64: 1, 2>, tolerance = 1.0e-05}
+      -> tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>
+  return %b#0 : tensor<?xi32>
 }

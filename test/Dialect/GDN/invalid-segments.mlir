@@ -55,7 +55,7 @@ func.func @segment_boundaries_c2_many(%k: tensor<8x64x2x32xf32>) {
 // -----
 
 func.func @segment_boundaries_c4(%k: tensor<1x64x2x32xf32>) {
-  // expected-error @below {{expected gate, fewer_segments and tolerance together and beside segments, got no gate}}
+  // expected-error @below {{expected gate, live_heads, fewer_segments and tolerance together and beside segments, got no gate}}
   %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) {chunk_size = 32, segments = 2, fewer_segments = 1}
       -> tensor<3xi64>, tensor<2xi64>
   return
@@ -66,7 +66,7 @@ func.func @segment_boundaries_c4(%k: tensor<1x64x2x32xf32>) {
 func.func @segment_boundaries_c5(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2xf32>) {
   // expected-error @below {{expected fewer_segments of 1 to segments = 2, got 3}}
   %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) gate(%gate : tensor<1x64x2xf32>)
-      {chunk_size = 32, segments = 2, fewer_segments = 3, tolerance = 1.0e-05} -> tensor<3xi64>, tensor<2xi64>
+      {chunk_size = 32, segments = 2, fewer_segments = 3, live_heads = array<i64: 1, 3>, tolerance = 1.0e-05} -> tensor<3xi64>, tensor<2xi64>
   return
 }
 
@@ -82,7 +82,7 @@ func.func @segment_boundaries_c7(%k: tensor<1x64x2x32xf32>, %n: index) {
 // -----
 
 func.func @segment_boundaries_c8(%k: tensor<1x64x2x32xf32>, %n: index) {
-  // expected-error @below {{expected gate, longer_length and tolerance together beside parts}}
+  // expected-error @below {{expected gate, live_heads, longer_length and tolerance together beside parts}}
   %r:5 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) length(%n : index) parts(%n : index) longer_length(%n : index)
       {chunk_size = 32} -> tensor<?xi32>, tensor<2xi32>, tensor<?xi32>, tensor<?xi32>, tensor<1xi32>
   return
@@ -99,10 +99,42 @@ func.func @segment_boundaries_c8_alone(%k: tensor<1x64x2x32xf32>, %n: index) {
 
 // -----
 
+func.func @segment_boundaries_c9(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2xf32>) {
+  // expected-error @below {{expected live_heads = [least, most] of 0 to 8 heads, got array<i64: 3, 2>}}
+  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) gate(%gate : tensor<1x64x2xf32>)
+      {chunk_size = 32, segments = 2, fewer_segments = 1, live_heads = array<i64: 3, 2>, tolerance = 1.0e-05} -> tensor<3xi64>, tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @segment_boundaries_c9_many(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2x32xf32>) {
+  // expected-error @below {{expected live_heads = [least, most] of 0 to 8 heads, got array<i64: 0, 9>}}
+  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) gate(%gate : tensor<1x64x2x32xf32>)
+      {chunk_size = 32, segments = 2, fewer_segments = 1, live_heads = array<i64: 0, 9>, tolerance = 1.0e-05} -> tensor<3xi64>, tensor<2xi64>
+  return
+}
+
+// -----
+
+// A gate a channel may have any domain.
+func.func @segment_boundaries_c10(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2xf32>, %channels: tensor<1x64x2x32xf32>) {
+  %0:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) gate(%channels : tensor<1x64x2x32xf32>) {chunk_size = 32,
+      segments = 2, fewer_segments = 1, live_heads = array<i64: 0, 0>, gate_domain = #gdn.gate_domain<linear>, tolerance = 1.0e-05}
+      -> tensor<3xi64>, tensor<2xi64>
+  // expected-error @below {{expected a gate a head as its logarithm, or a gate a channel, got gate_domain linear}}
+  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) gate(%gate : tensor<1x64x2xf32>) {chunk_size = 32,
+      segments = 2, fewer_segments = 1, live_heads = array<i64: 1, 3>, gate_domain = #gdn.gate_domain<linear>, tolerance = 1.0e-05}
+      -> tensor<3xi64>, tensor<2xi64>
+  return
+}
+
+// -----
+
 func.func @segment_boundaries_c6(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2xf32>) {
   // expected-error @below {{expected a tolerance between 0 and 1, got 0.000000e+00 : f64}}
   %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) gate(%gate : tensor<1x64x2xf32>)
-      {chunk_size = 32, segments = 2, fewer_segments = 1, tolerance = 0.0} -> tensor<3xi64>, tensor<2xi64>
+      {chunk_size = 32, segments = 2, fewer_segments = 1, live_heads = array<i64: 1, 3>, tolerance = 0.0} -> tensor<3xi64>, tensor<2xi64>
   return
 }
 

@@ -37,7 +37,17 @@ gdn_warp.schedule_template @segment_starts.channels schedules ["cta_per_head", "
     roles [#channels, #others]
     channels []
 
-// gdn.stage.segment_boundaries: some numbers a sequence.
+// gdn.stage.segment_boundaries: some numbers a sequence. Where it looks at gates a channel, a warp has the channels, and holds
+// all that it looks at.
+#sample = #gdn_warp.role_template<name = "cut", warps = 1, min_registers = 168, steps = ["gates", "store"], lanes_per_row = 32>
+#idle = #gdn_warp.role_template<name = "rest", warps = 3, min_registers = 168, steps = []>
+
+gdn_warp.schedule_template @segment_boundaries.channels schedules ["cta_per_head", "cta_per_v_tile"] stages ["segment_boundaries"]
+    when <steps = ["gates"]>
+    attributes {chunks_per_iteration = 1 : i64}
+    roles [#sample, #idle]
+    channels []
+
 #cut = #gdn_warp.role_template<name = "cut", warps = 4, registers = 96, steps = ["store"]>
 
 gdn_warp.schedule_template @segment_boundaries.sequence schedules ["cta_per_head", "cta_per_v_tile"] stages ["segment_boundaries"]

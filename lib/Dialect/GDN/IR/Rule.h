@@ -45,6 +45,8 @@ struct Rule {
   IntegerAttr chunkSize;
   /// Of the stages that cut sequences, or keep states in between.
   IntegerAttr segments, segmentLength, fewerSegments;
+  /// How many heads of a sample call for the shorter of two lengths.
+  DenseI64ArrayAttr liveHeads;
   /// Of the same ops.
   IntegerAttr stateInterval, sequenceSegments;
   /// Of gdn.stage.adjoint only.

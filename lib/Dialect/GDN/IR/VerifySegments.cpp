@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Rule.h"
+#include "gdn/Dialect/GDN/IR/Support.h"
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -102,6 +103,25 @@ static LogicalResult verifyBefore(Operation *op, const Rule &rule) {
   return success();
 }
 
+/// The sample by which a stage chooses between two lengths.
+static LogicalResult verifySample(SegmentBoundariesStageOp op,
+                                  const Rule &rule) {
+  ArrayRef<int64_t> live = rule.liveHeads.asArrayRef();
+  // segment_boundaries_c9
+  if (live.size() != 2 || live[0] < 0 || live[0] > live[1] ||
+      live[1] > support::sampledHeads)
+    return op.emitOpError("expected live_heads = [least, most] of 0 to ")
+           << support::sampledHeads << " heads, got " << rule.liveHeads;
+  bool isOfHeads = cast<ShapedType>(rule.gate.getType()).getRank() == 3;
+  // segment_boundaries_c10
+  if (isOfHeads && rule.gateDomain != GateDomain::Log)
+    return op.emitOpError("expected a gate a head as its logarithm, or a gate "
+                          "a channel, got gate_domain ")
+           << stringifyGateDomain(rule.gateDomain);
+  // segment_boundaries_c6
+  return verifyTolerance(op, op.getToleranceAttr());
+}
+
 /// How the gates choose between two numbers of segments.
 static LogicalResult verifyLiveSegments(SegmentBoundariesStageOp op,
                                         const Rule &rule) {
@@ -113,16 +133,18 @@ static LogicalResult verifyLiveSegments(SegmentBoundariesStageOp op,
     // segment_boundaries_c8
     bool samples = static_cast<bool>(rule.longerCut);
     if (samples != static_cast<bool>(rule.gate) ||
-        samples != static_cast<bool>(tolerance) || rule.fewerSegments)
-      return op.emitOpError("expected gate, longer_length and tolerance "
-                            "together beside parts");
-    return samples ? verifyTolerance(op, tolerance) : success();
+        samples != static_cast<bool>(tolerance) ||
+        samples != static_cast<bool>(rule.liveHeads) || rule.fewerSegments)
+      return op.emitOpError("expected gate, live_heads, longer_length and "
+                            "tolerance together beside parts");
+    return samples ? verifySample(op, rule) : success();
   }
   // segment_boundaries_c8
   if (rule.longerCut)
     return op.emitOpError("expected longer_length only beside parts");
   std::pair<StringRef, bool> parts[] = {
       {"gate", static_cast<bool>(rule.gate)},
+      {"live_heads", static_cast<bool>(rule.liveHeads)},
       {"fewer_segments", static_cast<bool>(rule.fewerSegments)},
       {"tolerance", static_cast<bool>(tolerance)},
       {"segments", static_cast<bool>(rule.segments)}};
@@ -133,16 +155,15 @@ static LogicalResult verifyLiveSegments(SegmentBoundariesStageOp op,
   // segment_boundaries_c4
   for (auto [name, isThere] : parts)
     if (!isThere)
-      return op.emitOpError("expected gate, fewer_segments and tolerance "
-                            "together and beside segments, got no ")
+      return op.emitOpError("expected gate, live_heads, fewer_segments and "
+                            "tolerance together and beside segments, got no ")
              << name;
   // segment_boundaries_c5
   int64_t live = rule.fewerSegments.getInt(), most = rule.segments.getInt();
   if (live < 1 || live > most)
     return op.emitOpError("expected fewer_segments of 1 to segments = ")
            << most << ", got " << live;
-  // segment_boundaries_c6
-  return verifyTolerance(op, tolerance);
+  return verifySample(op, rule);
 }
 
 /// Into what sequences are cut.

@@ -163,10 +163,9 @@ static Cut readCutOfCall(Operation *op, Cut cut) {
 
 /// Checks that a forward may be cut into parts of segments.
 static LogicalResult checkParts(FusedStageOp op, const Cut &cut) {
-  bool samples = !op.getALog() && op.getGate() && !isChannelGate(op) &&
-                 op.getGateDomain() == GateDomain::Log;
-  if (cut.longerOfCall && !samples)
-    return op->emitOpError("expected log gates a head to sample by ")
+  if (cut.longerOfCall && !hasSampledGates(op))
+    return op->emitOpError("expected log gates a head, or gates a channel, to "
+                           "sample by ")
            << GDNDialect::kLongerSegmentLength << ", got others";
   if (!mayRunBefore(op, cut) || op.getStateInterval() || op.getStateIndices())
     return op->emitOpError("expected side-by-side, a decay-tolerance and a "

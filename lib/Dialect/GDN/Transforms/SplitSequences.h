@@ -22,7 +22,7 @@ struct Cut {
   /// The tokens of a segment, which a call chooses, and, where segments run
   /// what is before them, their parts and another length.
   Value lengthOfCall, partsOfCall, longerOfCall;
-  /// How many segments there are of a sequence that does not forget in one of
+  /// How many segments there are of a sequence whose gates do not call for
   /// `segments`; null for as many.
   IntegerAttr fewerSegments;
   /// What a segment may make of the state before it and be taken for zero; null
@@ -39,6 +39,10 @@ struct Cut {
 
 /// Whether segments behind one that forgets may run its last tokens.
 bool mayRunBefore(DeltaRuleOpInterface op, const Cut &cut);
+
+/// Whether a sample of the gates of a layer tells which of its heads keep their
+/// states: it knows logarithms, and of a gate a channel the other domains too.
+bool hasSampledGates(DeltaRuleOpInterface op);
 
 /// What the forward and the backward of a split have in common: the states
 /// before all segments.

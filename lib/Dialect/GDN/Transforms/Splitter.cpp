@@ -8,6 +8,8 @@
 
 #include "SplitSequences.h"
 
+#include "gdn/Dialect/GDN/IR/Support.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -23,6 +25,25 @@ static bool mayForget(DeltaRuleOpInterface op, const Cut &cut) {
 
 bool gdn::mayRunBefore(DeltaRuleOpInterface op, const Cut &cut) {
   return cut.ownStarts && cut.sideBySide && mayForget(op, cut);
+}
+
+bool gdn::hasSampledGates(DeltaRuleOpInterface op) {
+  return op.getGate() &&
+         (isChannelGate(op) || op.getGateDomain() == GateDomain::Log);
+}
+
+/// How many of the heads of a sample keep their states where shorter segments
+/// are the faster ones, at least and at most. With a gate a head it is where
+/// some do, but fewer than half: what segments that forget run besides is cheap
+/// in few of them, and all others wait for the heads that keep. With a gate a
+/// channel a chunk of what a segment adds takes two of a forward, and a segment
+/// that forgets runs a few tokens more at most: it is where none does.
+static DenseI64ArrayAttr liveHeadsOf(DeltaRuleOpInterface op) {
+  constexpr int64_t kMost = support::sampledHeads / 2 - 1;
+  MLIRContext *context = op->getContext();
+  if (isChannelGate(op))
+    return DenseI64ArrayAttr::get(context, {0, 0});
+  return DenseI64ArrayAttr::get(context, {1, kMost});
 }
 
 template <typename Op> void Splitter<Op>::packOperands() {
@@ -62,8 +83,7 @@ void Splitter<Op>::cutSequences(IntegerAttr chunkSize, bool runsBefore,
     types.push_back(RankedTensorType::get(dims.get(Dim::S), b.getI32Type()));
   // Of other gates it does not know what they decay.
   bool samples = runsBefore && (cut.fewerSegments || cut.longerOfCall) &&
-                 !op.getALog() && op.getGateDomain() == GateDomain::Log &&
-                 !isChannelGate(op);
+                 hasSampledGates(op);
   auto ofParts = [&](Value length) -> Value {
     if (!length || !cut.partsOfCall)
       return length;
@@ -71,8 +91,12 @@ void Splitter<Op>::cutSequences(IntegerAttr chunkSize, bool runsBefore,
   };
   auto made = SegmentBoundariesStageOp::create(
       b, types, op.getK(), samples ? op.getGate() : Value(), sequences,
+      samples ? op.getALog() : Value(), samples ? op.getDtBias() : Value(),
       ofParts(cut.lengthOfCall), cut.partsOfCall, ofParts(cut.longerOfCall),
       cut.segments, cut.length, samples ? cut.fewerSegments : IntegerAttr(),
+      samples ? liveHeadsOf(op) : DenseI64ArrayAttr(),
+      samples ? op.getGateDomainAttr() : GateDomainAttr(),
+      samples ? op.getLowerBoundAttr() : FloatAttr(),
       samples ? cut.tolerance : FloatAttr(), chunkSize);
   boundaries = made.getResult(0);
   firstSegments = made.getResult(1);

@@ -37,7 +37,7 @@ func.func @saving_of_call(%q: tensor<1x?x4x64xbf16>, %beta: tensor<1x?x4xf32>, %
 // CHECK-SAME: %[[LENGTH:[^ ]*]]: index {gdn.cut = "segment_length"}, %[[PARTS:[^ ]*]]: index {gdn.cut = "segment_parts"}, %[[LONGER:[^ ]*]]: index {gdn.cut = "longer_segment_length"}
 // CHECK: %[[PART:.*]] = arith.divui %[[LENGTH]], %[[PARTS]] : index
 // CHECK: %[[LONGER_PART:.*]] = arith.divui %[[LONGER]], %[[PARTS]] : index
-// CHECK: %[[CUT:.*]]:5 = gdn.stage.segment_boundaries {{.*}} length(%[[PART]] : index) parts(%[[PARTS]] : index) longer_length(%[[LONGER_PART]] : index)
+// CHECK: %[[CUT:.*]]:5 = gdn.stage.segment_boundaries {{.*}} length(%[[PART]] : index) parts(%[[PARTS]] : index) longer_length(%[[LONGER_PART]] : index) {{.*}}live_heads = array<i64: 1, 3>
 // CHECK: %[[SCAN:.*]] = gdn.stage.segment_scan {{.*}}{beside,
 // CHECK: %[[ENTRY:.*]] = tensor.extract_slice %[[SCAN]][0, 0, 0, 0] [%{{.*}}, 4, 64, 64] [%[[PARTS]], 1, 1, 1]
 // CHECK: %[[BOUNDS:.*]] = tensor.extract_slice %[[CUT]]#0[0] [%{{.*}}] [%[[PARTS]]]
@@ -48,6 +48,23 @@ func.func @parts_of_call(%q: tensor<1x?x4x64xbf16>, %beta: tensor<1x?x4xf32>, %g
     %longer: index {gdn.cut = "longer_segment_length"}) -> tensor<1x?x4x64xbf16> attributes {gdn.late_forward} {
   %o = gdn.stage.fused q(%q : tensor<1x?x4x64xbf16>) k(%q : tensor<1x?x4x64xbf16>) v(%q : tensor<1x?x4x64xbf16>)
       beta(%beta : tensor<1x?x4xf32>) gate(%gate : tensor<1x?x4xf32>) cu_seqlens(%cu : tensor<?xi32>) {chunk_size = 32}
+      -> tensor<1x?x4x64xbf16>
+  return %o : tensor<1x?x4x64xbf16>
+}
+
+// -----
+
+// Of two lengths the shorter one is for gates a channel with which no head of a sample keeps its state, and the stage that cuts
+// activates the gates; a gate a head is its logarithm, and some heads do.
+
+// CHECK-LABEL: func.func @sampled_channels
+// CHECK: gdn.stage.segment_boundaries k(%{{.*}}) gate(%{{.*}} : tensor<1x?x4x64xbf16>) cu_seqlens(%{{.*}}) a_log(%{{.*}}) dt_bias(%{{.*}}) length(%{{.*}}) parts(%{{.*}}) longer_length(%{{.*}}) {chunk_size = 32 : i64, gate_domain = #gdn.gate_domain<bounded>, live_heads = array<i64: 0, 0>, lower_bound = -5.000000e+00 : f64, tolerance =
+func.func @sampled_channels(%q: tensor<1x?x4x64xbf16>, %beta: tensor<1x?x4xf32>, %gate: tensor<1x?x4x64xbf16>, %cu: tensor<?xi32>,
+    %a_log: tensor<4xf32>, %dt_bias: tensor<4x64xf32>, %length: index {gdn.cut = "segment_length"}, %parts: index {gdn.cut = "segment_parts"},
+    %longer: index {gdn.cut = "longer_segment_length"}) -> tensor<1x?x4x64xbf16> {
+  %o = gdn.stage.fused q(%q : tensor<1x?x4x64xbf16>) k(%q : tensor<1x?x4x64xbf16>) v(%q : tensor<1x?x4x64xbf16>)
+      beta(%beta : tensor<1x?x4xf32>) gate(%gate : tensor<1x?x4x64xbf16>) cu_seqlens(%cu : tensor<?xi32>) a_log(%a_log : tensor<4xf32>)
+      dt_bias(%dt_bias : tensor<4x64xf32>) {chunk_size = 32, gate_domain = #gdn.gate_domain<bounded>, lower_bound = -5.0 : f64}
       -> tensor<1x?x4x64xbf16>
   return %o : tensor<1x?x4x64xbf16>
 }

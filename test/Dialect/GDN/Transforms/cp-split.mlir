@@ -59,7 +59,7 @@ func.func @packed(%q: tensor<1x256x2x64xbf16>, %k: tensor<1x256x2x64xbf16>, %v: 
 // LIVE-LABEL: func.func @packed
 // LIVE-NOT: fewer_segments
 // LIVE-LABEL: func.func @log_gates
-// LIVE: gdn.stage.segment_boundaries k(%{{.*}}) gate(%{{.*}} : tensor<1x256x4xf32>) cu_seqlens(%{{.*}}) {chunk_size = 32 : i64, fewer_segments = 2 : i64, segments = 4 : i64, tolerance = 6.{{.*}}E-6 : f64} ->
+// LIVE: gdn.stage.segment_boundaries k(%{{.*}}) gate(%{{.*}} : tensor<1x256x4xf32>) cu_seqlens(%{{.*}}) {chunk_size = 32 : i64, fewer_segments = 2 : i64, live_heads = array<i64: 1, 3>, segments = 4 : i64, tolerance = 6.{{.*}}E-6 : f64} ->
 func.func @log_gates(%q: tensor<1x256x2x64xbf16>, %v: tensor<1x256x4x32xbf16>, %beta: tensor<1x256x4xf32>,
     %gate: tensor<1x256x4xf32>, %cu: tensor<4xi32>) -> tensor<1x256x4x32xbf16> {
   %o = gdn.stage.fused q(%q : tensor<1x256x2x64xbf16>) k(%q : tensor<1x256x2x64xbf16>) v(%v : tensor<1x256x4x32xbf16>)

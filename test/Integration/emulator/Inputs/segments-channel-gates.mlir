@@ -23,3 +23,16 @@ func.func @own(%q: tensor<1x?x?x128xbf16>, %k: tensor<1x?x?x128xbf16>, %v: tenso
       -> tensor<1x?x?x128xbf16>, tensor<?x?x128x128xf32>
   return %o, %last : tensor<1x?x?x128xbf16>, tensor<?x?x128x128xf32>
 }
+
+// The same of one of two lengths, with raw gates.
+func.func @sampled(%q: tensor<1x?x?x128xbf16>, %k: tensor<1x?x?x128xbf16>, %v: tensor<1x?x?x128xbf16>, %beta: tensor<1x?x?xbf16>, %gate: tensor<1x?x?x128xbf16>,
+    %h0: tensor<?x?x128x128xf32> {gdn.optional, gdn.strided}, %cu: tensor<?xi32>, %a_log: tensor<?xf32>, %dt_bias: tensor<?x128xf32>,
+    %length: index {gdn.cut = "segment_length"}, %parts: index {gdn.cut = "segment_parts"}, %longer: index {gdn.cut = "longer_segment_length"})
+    -> (tensor<1x?x?x128xbf16>, tensor<?x?x128x128xf32> {gdn.optional, gdn.strided}) {
+  %o, %last = gdn.chunk_gated_delta_rule q(%q : tensor<1x?x?x128xbf16>) k(%k : tensor<1x?x?x128xbf16>) v(%v : tensor<1x?x?x128xbf16>)
+      beta(%beta : tensor<1x?x?xbf16>) gate(%gate : tensor<1x?x?x128xbf16>) initial_state(%h0 : tensor<?x?x128x128xf32>)
+      cu_seqlens(%cu : tensor<?xi32>) a_log(%a_log : tensor<?xf32>) dt_bias(%dt_bias : tensor<?x128xf32>)
+      {gate_domain = #gdn.gate_domain<bounded>, lower_bound = -5.0 : f64, beta_domain = #gdn.beta_domain<logit>, qk_l2norm, output_final_state,
+       chunk_size = 32 : i64, state_layout = #gdn.state_layout<vk>} -> tensor<1x?x?x128xbf16>, tensor<?x?x128x128xf32>
+  return %o, %last : tensor<1x?x?x128xbf16>, tensor<?x?x128x128xf32>
+}

@@ -34,24 +34,28 @@ def GDN_SegmentBoundariesStageOp : GDN_StageOp<"segment_boundaries"> {
     which sequence n ends, which is its first one if it has no token, else -1.
     `last_segments` [N], if there are five results, is that segment's number.
 
-    With `gate`, `fewer_segments` and `tolerance` a sequence is cut into that many
-    segments instead unless some heads, but fewer than half of them, keep a
-    state over one of `segments`: then shorter segments make the way of these
-    heads short. A sample of the log gates tells, so this chooses nothing but
-    how long it takes. Segments that are not used are empty.
+    With `gate`, `live_heads`, `fewer_segments` and `tolerance` a sequence is cut
+    into that many segments instead unless its gates call for the shorter ones.
+    They do if `live_heads` = [least, most] heads of a sample keep a state: of 8
+    with a gate a head, over a segment, by its logarithms; of 4 with a gate a
+    channel, in some channel, over 64 tokens or a shorter segment, for
+    `gdn.stage.segment_starts` looks at few more. A sample of the tokens tells, so
+    this chooses nothing but how long it takes. Segments that are not used are
+    empty.
 
     With `parts` a segment consists of so many parts of `length` tokens, and all
-    results, of which there are five, count parts. With `gate`, `longer_length`
-    and `tolerance` the parts of a sequence are longer unless some heads, but
-    fewer than half, keep a state over a segment: equally long, and of that
-    length at most. A `longer_length` below `length` counts as `length`.
+    results, of which there are five, count parts. With `gate`, `live_heads`,
+    `longer_length` and `tolerance` the parts of a sequence are longer unless its
+    gates call for the shorter ones: equally long, and of that length at most. A
+    `longer_length` below `length` counts as `length`.
 
     S is N `segments`. With L tokens of a segment and packed sequences it is
     max(ceil(T / L), 1) + N - 1, the least number that is known without the
     lengths: max(ceil(x / L), 1) segments before token x, and one more for each
     sequence but the first. Of batch rows it is N max(ceil(T / L), 1). With
-    `parts` S is so many times as large. Segments that a sequence does not need are empty ones at its end, and those that none
-    needs are empty ones of the last sequence, behind the last entry of
+    `parts` S is so many times as large. Segments that a sequence does not need
+    are empty ones at its end, and those that none needs are empty ones of the
+    last sequence, behind the last entry of
     `first_segments`. `k` is taken for its sizes and is not read. Without
     `cu_seqlens` boundaries count tokens through all batch rows.
 
@@ -64,19 +68,25 @@ def GDN_SegmentBoundariesStageOp : GDN_StageOp<"segment_boundaries"> {
     ```
   }];
   let arguments = (ins GDN_KOf<TensorRankOf<dataTypes, [4]>>:$k,
-    GDN_GateOf<TensorRankOf<parameterTypes, [3]>>:$gate,
+    GDN_GateOf<TensorRankOf<parameterTypes, [3, 4]>>:$gate,
     GDN_CuSeqlensOf<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
+    GDN_ALogOf<TensorRankOf<parameterTypes, [1]>>:$a_log,
+    GDN_DtBiasOf<TensorRankOf<parameterTypes, [1, 2]>>:$dt_bias,
     Arg<Optional<Index>, "Tokens of a segment, or of a part of one, that a call chooses.">:$length,
     Arg<Optional<Index>, "Parts of a segment.">:$parts,
     Arg<Optional<Index>, "Tokens of a part where shorter ones do not pay.">:$longer_length,
     Arg<OptionalAttr<I64Attr>, "Segments of a sequence.">:$segments,
     Arg<OptionalAttr<I64Attr>, "Tokens of a segment.">:$segment_length,
-    Arg<OptionalAttr<I64Attr>, "Segments of other sequences than those some heads of which keep a state.">:$fewer_segments,
+    Arg<OptionalAttr<I64Attr>, "Segments of a sequence whose gates call for fewer.">:$fewer_segments,
+    Arg<OptionalAttr<DenseI64ArrayAttr>, "Heads of the sample that keep a state where segments are short: at least, and at most.">:$live_heads,
+    gateDomainAttribute:$gate_domain, lowerBoundAttribute:$lower_bound,
     Arg<OptionalAttr<F64Attr>, "What a segment that forgets makes of a state of norm 1.">:$tolerance,
     chunkSizeAttribute:$chunk_size);
   let assemblyFormat = [{
     `k` `(` $k `:` type($k) `)` (`gate` `(` $gate^ `:` type($gate) `)`)?
     (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
+    (`a_log` `(` $a_log^ `:` type($a_log) `)`)?
+    (`dt_bias` `(` $dt_bias^ `:` type($dt_bias) `)`)?
     (`length` `(` $length^ `:` type($length) `)`)?
     (`parts` `(` $parts^ `:` type($parts) `)`)?
     (`longer_length` `(` $longer_length^ `:` type($longer_length) `)`)?

@@ -28,6 +28,10 @@ inline constexpr int64_t headDimMultiple = 16;
 /// they lie between chunks, whatever their length.
 inline constexpr int64_t savedStateMultiple = 64;
 
+/// Heads of a sequence whose gates a stage looks at to choose between two
+/// lengths of segments.
+inline constexpr int64_t sampledHeads = 8;
+
 /// Names of the targets: the CPU, by LLVM, and Hopper GPUs, by PTX.
 inline constexpr llvm::StringLiteral cpuTarget = "cpu";
 inline constexpr llvm::StringLiteral gpuTarget = "sm_90a";
