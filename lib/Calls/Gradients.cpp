@@ -40,7 +40,9 @@ cost::SavingChoice gdn::calls::chooseSaving(const Call &call, bool hasSegments,
   limits.hasSegments = hasSegments;
   cost::SplitRequest request = call.splitRequest();
   // A forward that saves nothing has segments in most forms that may save, and
-  // with a gate a channel even if the others have none.
+  // with a gate a channel even if the others have none, of either of two
+  // lengths.
+  request.samplesGates = call.hasChannelGates();
   request.ownStarts = hasSegments || call.hasChannelGates();
   if (!request.ownStarts)
     request = {cost::SplitRequest::Kind::Never};

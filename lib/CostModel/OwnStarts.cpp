@@ -21,8 +21,10 @@ using namespace gdn::cost;
 static constexpr double kHopSeconds = 0.8e-6;
 /// Behind the last CTA.
 static constexpr double kEndSeconds = 0.5e-6;
-/// The kernel that cuts, and what it takes more to look at the gates.
-static constexpr double kBoundariesSeconds = 1.5e-6, kSampleSeconds = 1.1e-6;
+/// The kernel that cuts, and what it takes more to look at the gates; at those
+/// of channels (predicted).
+static constexpr double kBoundariesSeconds = 1.5e-6, kSampleSeconds = 1.1e-6,
+                        kChannelSampleSeconds = 2e-6;
 /// The kernel that finds where segments forget, and a chunk of it.
 static constexpr double kStartsSeconds = 1.5e-6, kStartsChunkSeconds = 0.01e-6;
 
@@ -41,6 +43,9 @@ static constexpr ItemCosts kAddedCosts = {6.5e-6, 0.7e-6},
 /// The forward with gates of channels, of a CTA of one V tile that shares its
 /// tiles with the CTA of the other one (docs/experiments/kda.md).
 static constexpr ItemCosts kChannelForwardCosts = {2.8e-6, 1.22e-6};
+/// What a chunk of B and of maps takes with gates of channels, over one with a
+/// gate a head (docs/data/own-starts-channels-h200.csv).
+static constexpr double kChannelPasses = 3.4;
 /// A CTA of the scan besides its segments, and a segment; CTAs of a V tile.
 static constexpr double kScanSeconds = 4.3e-6, kScanStepSeconds = 0.7e-6;
 static constexpr int64_t kScansOfVTile = 4;
@@ -153,12 +158,14 @@ static Ends simulate(const Chip &chip, const Cuts &cuts, double seconds,
                timeline.add(mapped * live, itemSeconds(kMapCosts, cuts, part)));
   addIdle(all * cuts.parts - mapped * live);
   timeline.launch();
-  int64_t columns = cuts.sequences * cuts.vTiles * kScansOfVTile;
+  // Whole sequences have nothing to scan.
+  int64_t columns = cuts.sequences * cuts.vTiles * kScansOfVTile,
+          scanned = behind ? columns * live : 0;
   double steps = static_cast<double>(
       std::max<int64_t>(cuts.ofLongest * cuts.parts - 2, 0));
-  ends.scan = timeline.add(columns * live,
-                           kScanSeconds + steps * kScanStepSeconds, ends.maps);
-  addIdle(columns * forgetful);
+  ends.scan =
+      timeline.add(scanned, kScanSeconds + steps * kScanStepSeconds, ends.maps);
+  addIdle(columns * cuts.heads - scanned);
   timeline.launch(cuts.isLate ? ends.maps : 0);
   double forward = forwardSeconds(cuts, cuts.chunks);
   int64_t ctas = cuts.gatesChannels ? cuts.vTiles : 1;
@@ -203,9 +210,17 @@ static SplitEstimate estimateCut(const Problem &p, const Chip &chip,
   result.isLate = shared.isLate.value_or(
       result.segments * p.heads * ctasOfHead(p) <= chip.multiprocessors &&
       chunks >= kLateChunks);
-  Cuts cuts = {result.segments, shared.empty,     sequences.count, p.heads,
-               p.vTiles,        result.ofLongest, parts,           chunks,
-               result.isLate,   p.gatesChannels,  chunkFactor(p)};
+  Cuts cuts = {result.segments,
+               shared.empty,
+               sequences.count,
+               p.heads,
+               p.vTiles,
+               result.ofLongest,
+               parts,
+               chunks,
+               result.isLate,
+               p.gatesChannels,
+               p.gatesChannels ? kChannelPasses : 1};
   double start = kBoundariesSeconds + shared.seconds + kHopSeconds;
   auto shown = static_cast<double>(forgetfulChunks(p));
   // A part that is shorter than what shows behind it forgets nothing.
@@ -247,7 +262,8 @@ SplitEstimate gdn::cost::estimateTwoLengths(const Problem &p, const Chip &chip,
                                             int64_t longer,
                                             const SplitRequest &request) {
   // Late, the shorter ones have not enough multiprocessors at the end.
-  Shared shared = {0, kSampleSeconds, false};
+  Shared shared = {0, p.gatesChannels ? kChannelSampleSeconds : kSampleSeconds,
+                   false};
   SplitEstimate result =
       estimateCut(p, chip, whole, length, /*parts=*/1, request, shared);
   shared.empty =

@@ -211,6 +211,37 @@ static bool isSafe(const Problem &p, const SplitEstimate &cut,
          lostUtmost <= (p.gatesChannels ? kUtmostChannelLoss : kUtmostLoss);
 }
 
+/// Whether a cut may be chosen and another may not, or is the faster one.
+static bool isBetter(const Problem &p, const SplitEstimate &cut,
+                     const SplitEstimate &other, double wholeSeconds,
+                     const SplitRequest &request) {
+  bool isFirst = isSafe(p, cut, wholeSeconds, request);
+  if (isFirst != isSafe(p, other, wholeSeconds, request))
+    return isFirst;
+  return cut.seconds() + cut.slowSeconds() <
+         other.seconds() + other.slowSeconds();
+}
+
+/// `cut`, or two lengths of which its own is the shorter one, which the device
+/// takes with gates of channels that decay.
+static SplitEstimate addLonger(const Problem &p, const Chip &chip,
+                               const Choice &whole, const SplitRequest &request,
+                               const SplitEstimate &cut) {
+  SplitEstimate best = cut;
+  Sequences sequences = sequencesOf(p, whole);
+  // The host may not know the longest one of packed sequences.
+  int64_t most = p.packed ? sequences.tokens : sequences.longest;
+  for (int64_t n = 1; n < cut.ofLongest; n *= 2) {
+    int64_t tokens = n == 1 ? most : divideCeil(sequences.longest, n);
+    SplitEstimate now = estimateTwoLengths(
+        p, chip, whole, cut.length,
+        divideCeil(tokens, p.chunkTokens) * p.chunkTokens, request);
+    if (isBetter(p, now, best, whole.chosen().seconds, request))
+      best = now;
+  }
+  return best;
+}
+
 /// `cut`, or two lengths of which its own is the longer one. The shorter one
 /// fills some rounds as well as it can, beside the scan of two live heads of
 /// eight: with more work items the last ones wait for the first.
@@ -218,9 +249,6 @@ static SplitEstimate addShorter(const Problem &p, const Chip &chip,
                                 const Choice &whole,
                                 const SplitRequest &request,
                                 const SplitEstimate &cut) {
-  // The numbers of segments are those of one length in parts.
-  if (!request.samplesGates || !request.decays || cut.parts > 1)
-    return cut;
   Sequences sequences = sequencesOf(p, whole);
   SplitEstimate best = cut;
   double most = (1 - kSecondLengthGain) * cut.seconds();
@@ -239,6 +267,18 @@ static SplitEstimate addShorter(const Problem &p, const Chip &chip,
   return best;
 }
 
+/// `cut`, or two lengths of which the device chooses one, in one part each.
+static SplitEstimate addSecondLength(const Problem &p, const Chip &chip,
+                                     const Choice &whole,
+                                     const SplitRequest &request,
+                                     const SplitEstimate &cut, int64_t waves) {
+  if (!request.samplesGates || !request.decays || cut.parts > 1)
+    return cut;
+  if (p.gatesChannels)
+    return addLonger(p, chip, whole, request, cut);
+  return waves == 1 ? addShorter(p, chip, whole, request, cut) : cut;
+}
+
 /// `cut` with as few segments of the shorter of two lengths that
 /// multiprocessors are left free, which the simulation does not ask for.
 static SplitEstimate leaveSpare(const Problem &p, const Chip &chip,
@@ -246,7 +286,7 @@ static SplitEstimate leaveSpare(const Problem &p, const Chip &chip,
                                 const SplitRequest &request,
                                 const SplitEstimate &cut) {
   int64_t most = kMostRounds * (chip.multiprocessors - kSpareProcessors);
-  if (!cut.longerLength || cut.segments * p.heads <= most)
+  if (!cut.longerLength || !liveHeads(p) || cut.segments * p.heads <= most)
     return cut;
   int64_t length = findLength(sequencesOf(p, whole), p.chunkTokens,
                               most / p.heads, kLeastOwnChunks[0]);
@@ -263,12 +303,6 @@ static std::optional<SplitEstimate> findBest(const Problem &p, const Chip &chip,
   Sequences sequences = sequencesOf(p, whole);
   double wholeSeconds = whole.chosen().seconds;
   std::optional<SplitEstimate> best;
-  auto isBetter = [&](const SplitEstimate &a, const SplitEstimate &b) {
-    bool isFirst = isSafe(p, a, wholeSeconds, request);
-    if (isFirst != isSafe(p, b, wholeSeconds, request))
-      return isFirst;
-    return a.seconds() + a.slowSeconds() < b.seconds() + b.slowSeconds();
-  };
   auto consider = [&](int64_t length, int64_t parts, Schedule schedule,
                       int64_t waves) {
     if (!length ||
@@ -281,9 +315,8 @@ static std::optional<SplitEstimate> findBest(const Problem &p, const Chip &chip,
         request.ownStarts
             ? estimateOwnStarts(p, chip, whole, length, parts, request)
             : estimateSplit(p, chip, whole, length, schedule, request);
-    if (request.ownStarts && waves == 1)
-      now = addShorter(p, chip, whole, request, now);
-    if (!best || isBetter(now, *best))
+    now = addSecondLength(p, chip, whole, request, now, waves);
+    if (!best || isBetter(p, now, *best, wholeSeconds, request))
       best = now;
   };
   for (int64_t waves = 1; waves <= kMostWaves; ++waves) {
@@ -295,13 +328,18 @@ static std::optional<SplitEstimate> findBest(const Problem &p, const Chip &chip,
         consider(findLength(sequences, parts * p.chunkTokens, items / p.heads,
                             least),
                  parts, Schedule::CtaPerHead, waves);
-    for (Schedule schedule : kSchedules) {
-      bool isPerHead = schedule == Schedule::CtaPerHead;
-      if (!request.ownStarts)
+    // Without a scan forwards fill the multiprocessors alone.
+    if (request.ownStarts && request.samplesGates && !liveHeads(p))
+      consider(
+          findLength(sequences, p.chunkTokens,
+                     waves * chip.multiprocessors / (p.heads * ctasOfHead(p)),
+                     kLeastOwnChunks[0]),
+          1, Schedule::CtaPerHead, waves);
+    for (Schedule schedule : kSchedules)
+      if (bool isPerHead = schedule == Schedule::CtaPerHead; !request.ownStarts)
         consider(findLength(sequences, p.chunkTokens,
                             items / (p.heads * (isPerHead ? 1 : p.vTiles))),
                  1, schedule, waves);
-    }
   }
   return best;
 }

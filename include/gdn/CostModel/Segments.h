@@ -63,9 +63,11 @@ struct SplitRequest {
 struct SplitEstimate {
   /// Tokens of a segment, and its parts of one length, whose maps are made.
   int64_t length = 0, parts = 1;
-  /// Tokens of a segment of a sequence where no head, or half of them or more,
-  /// keep a state over `length` tokens, by a sample of the gates; 0 where all
-  /// sequences are cut alike.
+  /// Tokens of a segment of a sequence that the device cuts otherwise, by a
+  /// sample of its gates, all of its tokens or more to leave it whole; 0 where
+  /// all sequences are cut alike. With a gate a head these are sequences of
+  /// which no head, or half of them or more, keep a state over `length` tokens;
+  /// with gates of channels those of which any head keeps one.
   int64_t longerLength = 0;
   /// Whether the forward is launched when the maps are done, and not beside
   /// them.
@@ -120,8 +122,8 @@ SplitEstimate estimateOwnStarts(const Problem &problem, const Chip &chip,
                                 int64_t parts, const SplitRequest &request);
 
 /// The same of segments of two lengths, of which the device chooses one for
-/// each sequence by a sample of its gates: the first where some heads keep a
-/// state over it, but fewer than half of them. The gates of models are such.
+/// each sequence by a sample of its gates: the first with gates of models, and
+/// the other one where all heads decay slowly, or nothing.
 SplitEstimate estimateTwoLengths(const Problem &problem, const Chip &chip,
                                  const Choice &whole, int64_t length,
                                  int64_t longer, const SplitRequest &request);

@@ -248,7 +248,7 @@ TEST(SavingTest, GatesOfChannelsPayInManyWorkItems) {
     SavingLimits limits = limitsOf(p);
     limits.hasSegments = false;
     SplitRequest request;
-    request.ownStarts = true;
+    request.ownStarts = request.samplesGates = true;
     SavingChoice found =
         chooseSaving(p, chip, gdn::cost::choose(p, chip), limits, request);
     if (forward)

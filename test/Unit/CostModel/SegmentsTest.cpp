@@ -200,6 +200,7 @@ TEST(SplitTest, SlowGatesCostAtMostWhatNoDecayCosts) {
 TEST(SplitTest, GatesOfChannelsAreCutWhereMultiprocessorsAreIdle) {
   SplitRequest request;
   request.forgets = request.sideBySide = request.ownStarts = true;
+  request.samplesGates = true;
   auto splitChannels = [&](int64_t heads) {
     Problem p = packed(1, 8192, heads);
     p.gatesChannels = true;
