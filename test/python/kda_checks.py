@@ -85,6 +85,17 @@ def test_segments(words):
     assert choice.split is not None
 
 
+@pytest.mark.parametrize("heads,lengths", [(32, (4096, 8192)), (12, (768, 0)), (64, None)])
+def test_two_lengths(heads, lengths):
+    """The device leaves sequences whole whose heads keep their states, unless a cut pays for these, too."""
+    q = meta(1, 8192, heads, 128)
+    g, beta = meta(1, 8192, heads, 128, dtype="float32"), meta(1, 8192, heads, dtype="float32")
+    choice = gdn.explain(q, q, q, g, beta, output_final_state=True, device="cuda", function="chunk_kda")
+    assert bool(choice.split and choice.split.splits) == (lengths is not None)
+    assert lengths is None or (choice.split.length, choice.split.longer_length) == lengths
+    assert ("own_sampled" in choice.kernel) == (heads == 32)
+
+
 def test_segments_are_refused():
     """256 channels have kernels token by token alone."""
     q, g, beta = meta(1, 512, 4, 256), meta(1, 512, 4, 256, dtype="float32"), meta(1, 512, 4, dtype="float32")
