@@ -219,10 +219,7 @@ def forward(*arguments: Any) -> tuple[Any, Any]:
     if wide is not call:
         return _forward_mixed(call, wide)
     arrays: dict[str, Any] = {name: to_numpy(name, value) for name, value in zip(TENSORS, call)}
-    for name in ("q", "k", "v"):
-        if arrays[name] is None:
-            raise TypeError(f"{name}: expected a tensor, got None")
-    allocate = all(arrays[name].ndim == 4 for name in ("q", "v"))
+    allocate = all(arrays[name] is not None and arrays[name].ndim == 4 for name in ("q", "v"))
     cu = arrays["cu_seqlens"]
     if allocate and (cu is None or cu.ndim == 1):
         shape, state_shape = output_shapes(

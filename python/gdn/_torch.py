@@ -199,15 +199,13 @@ def forward(
 ) -> tuple[Any, Any]:
     """Runs the call of these arguments (`Call.of`) on torch tensors and returns (o, final state or None)."""
     q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, out, final_state = tensors[:_POOL]
-    compute, pool = None, tensors[_POOL:]
-    if is_plain(tensors):
-        if not q.dtype is k.dtype is v.dtype and _is_mixed(q, k, v):
-            check_kinds(tensors)
-            return _forward_mixed(Call.of(tensors, scale, options, wants_state, max_seqlen))
-        compute = _compute_on_gpu if q.is_cuda else _compute_on_cpu if q.is_cpu else None
-    if compute is None:
+    o, state, pool = out, final_state, tensors[_POOL:]
+    if not is_plain(tensors) or not (q.is_cuda or q.is_cpu):
         return _forward_by_operator(Call.of(tensors, scale, options, wants_state, max_seqlen))
-    o, state = out, final_state
+    if not q.dtype is k.dtype is v.dtype and _is_mixed(q, k, v):
+        check_kinds(tensors)
+        return _forward_mixed(Call.of(tensors, scale, options, wants_state, max_seqlen))
+    compute = _compute_on_gpu if q.is_cuda else _compute_on_cpu
     try:
         if o is None:
             o = _new_output(v)

@@ -60,28 +60,33 @@ def _detach(arguments: Iterable[Any]) -> list[Any]:
     return [value.detach() if isinstance(value, torch.Tensor) else value for value in arguments]
 
 
-def _compute_on_cpu(*arguments: Any) -> tuple[torch.Tensor, ...]:
-    *given, scale, options = _detach(arguments)
+def _kernel(compute: Callable[..., Any]) -> Callable[..., tuple[torch.Tensor, ...]]:
+    """What computes, as an operator's: of tensors that nobody differentiates."""
+    return lambda *arguments: _or_empty(compute(*_detach(arguments)))
+
+
+def _compute_on_cpu(*arguments: Any) -> tuple[torch.Tensor | None, ...]:
+    *given, scale, options = arguments
     gradients = _allocate(given[:_DIFFERENTIABLE], given[_INPUTS - 1] is not None)
     _library.load().backward(*given, *NO_POOL, *gradients, scale, options, torch.get_num_threads(), 0)
-    return _or_empty(gradients)
+    return gradients
 
 
-def _compute_on_gpu(*arguments: Any) -> tuple[torch.Tensor, ...]:
-    return _or_empty(_torch_backward_gpu.compute(*_detach(arguments)))
-
-
-def _compute_saving(*arguments: Any) -> tuple[torch.Tensor, ...]:
-    return _torch_saved.compute_forward(*_detach(arguments))
-
-
-def _compute_from_saved(*arguments: Any) -> tuple[torch.Tensor, ...]:
-    *given, states, options = _detach(arguments)
-    return _or_empty(_torch_backward_gpu.compute(*given, None, options, states=states))
+def _compute_from_saved(*arguments: Any) -> tuple[torch.Tensor | None, ...]:
+    *given, states, options = arguments
+    return _torch_backward_gpu.compute(*given, None, options, states=states)
 
 
 def _fake(*arguments: Any) -> tuple[torch.Tensor, ...]:
     return _or_empty(_allocate(arguments[:_DIFFERENTIABLE], packed=False))
+
+
+#: What computes each operator on a GPU, and what stands for that without data.
+_ON_GPU = {
+    "gated_delta_rule_backward": (_kernel(_torch_backward_gpu.compute), _fake),
+    "gated_delta_rule_saving": (_kernel(_torch_saved.compute_forward), _torch_saved.allocate),
+    "gated_delta_rule_backward_saved": (_kernel(_compute_from_saved), _fake),
+}
 
 
 @contextlib.contextmanager
@@ -202,13 +207,8 @@ def forward_with_autograd(*arguments: Any) -> Any:
 
 def implement(ops: torch.library.Library, fake: Callable[..., Any]) -> None:
     """Implements the operators of `SCHEMAS`. The forward that saves stands below autograd: `_Forward` applies it."""
-    ops.impl("gated_delta_rule_backward", _compute_on_cpu, "CPU")
-    gpu = {
-        "gated_delta_rule_backward": (_compute_on_gpu, _fake),
-        "gated_delta_rule_saving": (_compute_saving, _torch_saved.allocate),
-        "gated_delta_rule_backward_saved": (_compute_from_saved, _fake),
-    }
-    for name, (compute, without_data) in gpu.items():
+    ops.impl("gated_delta_rule_backward", _kernel(_compute_on_cpu), "CPU")
+    for name, (compute, without_data) in _ON_GPU.items():
         ops.impl(name, compute, "CUDA")
         fake(f"gdn::{name}", without_data, lib=ops)
     for name, names in (("gated_delta_rule_backward", ()), ("gated_delta_rule_backward_saved", ("states",))):
