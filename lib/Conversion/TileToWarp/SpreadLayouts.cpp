@@ -180,8 +180,9 @@ LogicalResult SpreadLayouts::convertBroadcast(linalg::BroadcastOp broadcast) {
   return success();
 }
 
-/// Of the rows of a tile, or of a vector along its columns: the lanes of a row
-/// have all of it.
+/// Along the rows of a tile, or of a vector along its columns: the lanes of a
+/// row have all of it. Or along the columns of a tile, whose warps leave what
+/// each has.
 LogicalResult SpreadLayouts::convertReduce(linalg::ReduceOp reduce) {
   if (reduce.getInputs().size() != 1 || reduce.getDimensions().size() != 1)
     return reduce.emitOpError("expected a reduction of one tile along one "
@@ -189,12 +190,11 @@ LogicalResult SpreadLayouts::convertReduce(linalg::ReduceOp reduce) {
   Value input = reduce.getInputs().front(), init = reduce.getInits().front(),
         result = reduce->getResult(0);
   bool isOfTile = isTile(input.getType(), 2);
-  if (reduce.getDimensions()[0] != (isOfTile ? 1 : 0) ||
-      !cast<RankedTensorType>(result.getType()).getElementType().isF32())
-    return reduce.emitOpError("expected sums of f32 along the rows of a tile, "
-                              "or of a vector, got one along [")
+  if (!cast<RankedTensorType>(result.getType()).getElementType().isF32())
+    return reduce.emitOpError("expected sums of f32, got one along [")
            << reduce.getDimensions() << "] of " << input.getType();
-  Attribute encoding = isOfTile ? alongAxis(0) : uniform();
+  int64_t dim = reduce.getDimensions()[0];
+  Attribute encoding = isOfTile ? alongAxis(1 - dim) : uniform();
   FailureOr<Value> source =
       lookup(input, isOfTile ? Attribute(spread) : alongAxis(1));
   FailureOr<Value> first = lookup(init, encoding);
@@ -208,12 +208,13 @@ LogicalResult SpreadLayouts::convertReduce(linalg::ReduceOp reduce) {
   copy->removeAttr(tile::TileDialect::getChunkAttrName());
   copy->getResult(0).setType(typeOf(result, encoding));
   // Each warp leaves what it has of all results.
-  if (spread.getColumnWarps() > 1)
+  int64_t warps = spread.getWarpsAlong(isOfTile ? dim : 1);
+  if (warps > 1)
     copy->setAttr(
         WarpDialect::getScratchBytesAttrName(),
         b.getI64IntegerAttr(
-            spread.getColumnWarps() *
-            cast<RankedTensorType>(result.getType()).getNumElements() * 4));
+            warps * cast<RankedTensorType>(result.getType()).getNumElements() *
+            4));
   vectors[{result, encoding}] = copy->getResult(0);
   return success();
 }

@@ -29,12 +29,22 @@ static bool isVector(Value value) {
   return type && type.getRank() <= 1;
 }
 
+/// Whether a vector is a sum of the rows of a tile, or made of one.
+static bool isSumOfRows(Value vector) {
+  Operation *op = vector.getDefiningOp();
+  if (auto reduce = dyn_cast_or_null<linalg::ReduceOp>(op))
+    return isTile(reduce.getInputs().front().getType(), 2) &&
+           reduce.getDimensions() == ArrayRef<int64_t>(0);
+  return op && op->hasTrait<OpTrait::Elementwise>() &&
+         llvm::any_of(op->getOperands(), isSumOfRows);
+}
+
 Attribute SpreadLayouts::getNatural(Value vector) {
   if (isSingle(vector))
     return uniform();
-  // Sums lie where the lanes have them; what lies along the rows of a tile is
-  // what is stored.
-  return alongAxis(0);
+  // Sums lie where the lanes have them; what else is stored lies along the rows
+  // of a tile.
+  return alongAxis(isSumOfRows(vector) ? 1 : 0);
 }
 
 /// What control flow makes of an operand: a loop of one that it begins with,
@@ -73,7 +83,7 @@ void SpreadLayouts::collectWanted(Value vector, Encodings &wanted,
       wanted.insert(alongAxis(isAlongColumns ? 1 : 0));
     } else if (auto reduce = dyn_cast<linalg::ReduceOp>(user)) {
       bool isInput = llvm::is_contained(reduce.getInputs(), vector);
-      wanted.insert(alongAxis(isInput ? 1 : 0));
+      wanted.insert(isInput ? alongAxis(1) : getNatural(reduce->getResult(0)));
     } else if (user->hasTrait<OpTrait::Elementwise>()) {
       collectWanted(user->getResult(0), wanted, seen);
     } else {
@@ -127,6 +137,8 @@ LogicalResult SpreadLayouts::checkSize(Value old, Attribute encoding) {
 Value SpreadLayouts::makeConstant(arith::ConstantOp constant,
                                   RankedTensorType type) {
   auto dense = cast<DenseElementsAttr>(constant.getValue());
+  if (!dense.isSplat())
+    return IotaOp::create(b, constant.getLoc(), type, 0);
   return arith::ConstantOp::create(
       b, constant.getLoc(),
       DenseElementsAttr::get(type, dense.getSplatValue<Attribute>()));
@@ -143,7 +155,8 @@ FailureOr<Value> SpreadLayouts::lookup(Value old, Attribute encoding) {
     return known;
   Operation *op = old.getDefiningOp();
   if (auto constant = dyn_cast_or_null<arith::ConstantOp>(op))
-    if (cast<DenseElementsAttr>(constant.getValue()).isSplat())
+    if (cast<DenseElementsAttr>(constant.getValue()).isSplat() ||
+        (isNumbers(constant) && isa<SliceAttr>(encoding)))
       return makeConstant(constant, typeOf(old, encoding));
   if (isTile(old.getType(), 2))
     if (Value known = map.lookupOrNull(old))

@@ -54,13 +54,13 @@ static int64_t getLine(SpreadAttr spread, RankedTensorType tile, int64_t dim,
 }
 
 namespace {
-/// Scratch memory in which the warps of a row leave their sums: a vector of the
-/// `size` results for each of them.
-class RowScratch {
+/// Scratch memory in which the warps along dimension `dim` of a tile leave
+/// their sums along it: a vector of the `size` results for each of them.
+class SumScratch {
 public:
-  RowScratch(ImplicitLocOpBuilder &b, Operation *op, SpreadAttr spread,
-             int64_t size)
-      : b(b), spread(spread), size(size) {
+  SumScratch(ImplicitLocOpBuilder &b, Operation *op, SpreadAttr spread,
+             int64_t dim, int64_t size)
+      : b(b), spread(spread), dim(dim), size(size) {
     ArrayRef<int64_t> place =
         cast<DenseI64ArrayAttr>(op->getAttr(WarpDialect::getScratchAttrName()))
             .asArrayRef();
@@ -82,54 +82,68 @@ private:
     createGroupSync(b, arith::AddIOp::create(b, group, createI32(b, 1)),
                     spread.getWarps() * format::kWarpThreads);
   }
-  /// Where warp `warp` (i32) of a row leaves result `i` of this thread.
+  /// Where warp `warp` (i32) along `dim` leaves result `i` of this thread.
   Value getAddress(Value warp, int64_t i);
+  Value createIsFirst();
 
   ImplicitLocOpBuilder &b;
   SpreadAttr spread;
-  int64_t size;
+  int64_t dim, size;
   Value group, base;
 };
 } // namespace
 
-Value RowScratch::getAddress(Value warp, int64_t i) {
+Value SumScratch::getAddress(Value warp, int64_t i) {
   constexpr int64_t kBytes = 4;
   Value offset = arith::MulIOp::create(b, warp, createI32(b, size * kBytes));
   // A scalar is the same in all rows.
+  int64_t kept = 1 - dim;
   if (size > 1)
     offset = arith::AddIOp::create(
         b, offset,
-        arith::MulIOp::create(b,
-                              createSpreadFirst(b, spread, 0, createThread(b)),
-                              createI32(b, kBytes)));
-  int64_t run = spread.getRows();
-  int64_t distance = size > 1 ? i / run * spread.getBlock(0) + i % run : 0;
+        arith::MulIOp::create(
+            b, createSpreadFirst(b, spread, kept, createThread(b)),
+            createI32(b, kBytes)));
+  int64_t run = spread.getRunAlong(kept);
+  int64_t distance = size > 1 ? i / run * spread.getBlock(kept) + i % run : 0;
   return createAddress(b, base, offset, distance * kBytes);
 }
 
-void RowScratch::add(linalg::ReduceOp op, MutableArrayRef<Value> sums) {
+/// The first of the lanes along `dim`; for a scalar, one of the warp.
+Value SumScratch::createIsFirst() {
+  Value lane = createLane(b), lanes = createI32(b, spread.getLanes());
+  if (size > 1 && dim == 0)
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, lane, lanes);
+  if (size > 1)
+    lane = arith::RemUIOp::create(b, lane, lanes);
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane,
+                               createI32(b, 0));
+}
+
+void SumScratch::add(linalg::ReduceOp op, MutableArrayRef<Value> sums) {
   Value warp = arith::DivUIOp::create(b, createThread(b),
                                       createI32(b, format::kWarpThreads));
-  warp = arith::RemUIOp::create(b, warp, createI32(b, spread.getColumnWarps()));
+  Value columnWarps = createI32(b, spread.getColumnWarps());
+  if (dim == 0)
+    warp = arith::DivUIOp::create(
+        b, arith::RemUIOp::create(b, warp, createI32(b, spread.getWarps())),
+        columnWarps);
+  else
+    warp = arith::RemUIOp::create(b, warp, columnWarps);
   // Who read the last ones is done.
   if (!op->hasAttr(WarpDialect::getScratchApartAttrName()))
     sync();
   {
     OpBuilder::InsertionGuard guard(b);
-    // One lane for each row; for a scalar, one of the warp.
-    Value lane = arith::RemUIOp::create(
-        b, createLane(b),
-        createI32(b, size > 1 ? spread.getLanes() : format::kWarpThreads));
-    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane,
-                                          createI32(b, 0));
-    b.setInsertionPointToStart(scf::IfOp::create(b, isFirst).thenBlock());
+    b.setInsertionPointToStart(
+        scf::IfOp::create(b, createIsFirst()).thenBlock());
     for (auto [i, sum] : llvm::enumerate(sums))
       LLVM::StoreOp::create(b, sum, getAddress(warp, i), /*alignment=*/4);
   }
   sync();
   for (auto [i, sum] : llvm::enumerate(sums)) {
     Value total;
-    for (int64_t from = 0; from < spread.getColumnWarps(); ++from) {
+    for (int64_t from = 0; from < spread.getWarpsAlong(dim); ++from) {
       Value part = LLVM::LoadOp::create(b, sum.getType(),
                                         getAddress(createI32(b, from), i), 4);
       total = total ? combine(b, op, total, part) : part;
@@ -138,10 +152,13 @@ void RowScratch::add(linalg::ReduceOp op, MutableArrayRef<Value> sums) {
   }
 }
 
-/// What the lanes of a row hold together, in all of them.
+/// What the lanes along dimension `dim` hold together, in all of them.
 static Value reduceLanes(ImplicitLocOpBuilder &b, linalg::ReduceOp op,
-                         Value value, int64_t lanes) {
-  for (int64_t distance = 1; distance < lanes; distance *= 2)
+                         Value value, SpreadAttr spread, int64_t dim) {
+  int64_t lanes = spread.getLanes();
+  for (int64_t distance = dim == 0 ? lanes : 1,
+               end = dim == 0 ? format::kWarpThreads : lanes;
+       distance < end; distance *= 2)
     value = combine(
         b, op, value,
         createShuffle(b, ShuffleKind::Xor, value, createI32(b, distance)));
@@ -149,6 +166,32 @@ static Value reduceLanes(ImplicitLocOpBuilder &b, linalg::ReduceOp op,
 }
 
 namespace {
+struct LowerSliceIota : OpConversionPattern<IotaOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(IotaOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto vector = cast<RankedTensorType>(op.getType());
+    auto slice = dyn_cast<SliceAttr>(vector.getEncoding());
+    if (!slice)
+      return rewriter.notifyMatchFailure(op, "not along a spread tile");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto type = cast<VectorType>(getTypeConverter()->convertType(vector));
+    SpreadAttr spread = slice.getOf();
+    int64_t dim = slice.getAxis(), run = spread.getRunAlong(dim);
+    SmallVector<int32_t> distances;
+    for (int64_t i = 0; i < type.getNumElements(); ++i)
+      distances.push_back(i / run * spread.getBlock(dim) + i % run);
+    Value first = vector::BroadcastOp::create(
+        b, type, createSpreadFirst(b, spread, dim, createThread(b)));
+    Value constant = arith::ConstantOp::create(
+        b, DenseElementsAttr::get(type, ArrayRef(distances)));
+    rewriter.replaceOpWithNewOp<arith::AddIOp>(op, first, constant);
+    return success();
+  }
+};
+
 /// Each thread holds the rows and columns of its elements already.
 struct LowerSpreadBroadcast : OpConversionPattern<linalg::BroadcastOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -176,8 +219,8 @@ struct LowerSpreadBroadcast : OpConversionPattern<linalg::BroadcastOp> {
   }
 };
 
-/// A thread reduces what it holds of a row, then the lanes of the row. A vector
-/// along the columns is one row.
+/// A thread reduces what it holds of a row or column, then the lanes of it,
+/// then the warps. A vector along the columns is one row.
 struct LowerSpreadReduce : OpConversionPattern<linalg::ReduceOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -189,26 +232,28 @@ struct LowerSpreadReduce : OpConversionPattern<linalg::ReduceOp> {
     auto slice = dyn_cast_or_null<SliceAttr>(source.getEncoding());
     if (!spread && !slice)
       return rewriter.notifyMatchFailure(op, "not of a spread tile");
-    if (op.getDimensions() != ArrayRef<int64_t>(spread ? 1 : 0) ||
-        (slice && slice.getAxis() != 1))
-      return op.emitOpError("expected a reduction along the rows of a spread "
-                            "tile or of a vector along its columns, got ")
+    if (op.getDimensions().size() != 1 || (slice && slice.getAxis() != 1))
+      return op.emitOpError("expected a reduction along one dimension of a "
+                            "spread tile or of a vector along its columns, "
+                            "got ")
              << source;
+    int64_t dim = spread ? op.getDimensions()[0] : 1;
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     SmallVector<Value> elements = unpack(b, adaptor.getInputs().front()),
                        results = unpack(b, adaptor.getInits().front());
     SmallVector<Value> sums(results.size());
     for (auto [i, element] : llvm::enumerate(elements)) {
-      Value &sum = sums[spread ? getLine(spread, source, 0, i) : 0];
+      Value &sum = sums[spread ? getLine(spread, source, 1 - dim, i) : 0];
       sum = sum ? combine(b, op, sum, element) : element;
     }
     SpreadAttr of = spread ? spread : slice.getOf();
     for (Value &sum : sums)
-      sum = reduceLanes(b, op, sum, of.getLanes());
-    if (of.getColumnWarps() > 1) {
+      sum = reduceLanes(b, op, sum, of, dim);
+    if (of.getWarpsAlong(dim) > 1) {
       if (failed(verifyScratch(op)))
         return failure();
-      RowScratch(b, op, of, spread ? source.getDimSize(0) : 1).add(op, sums);
+      SumScratch(b, op, of, dim, spread ? source.getDimSize(1 - dim) : 1)
+          .add(op, sums);
     }
     for (auto [sum, result] : llvm::zip(sums, results))
       result = combine(b, op, result, sum);
@@ -245,6 +290,7 @@ struct LowerUniformExtract : OpConversionPattern<tensor::ExtractOp> {
 
 void warp::populateSpreadTilePatterns(const TypeConverter &converter,
                                       RewritePatternSet &patterns) {
-  patterns.add<LowerSpreadBroadcast, LowerSpreadReduce, LowerUniformExtract>(
-      converter, patterns.getContext(), /*benefit=*/2);
+  patterns.add<LowerSpreadBroadcast, LowerSpreadReduce, LowerSliceIota,
+               LowerUniformExtract>(converter, patterns.getContext(),
+                                    /*benefit=*/2);
 }

@@ -49,6 +49,36 @@ gdn_warp.kernel @rows(%s: memref<32x128xf32>, %k: memref<128xf32>, %b: memref<1x
 
 #one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 64, steps = ["state"], lanes_per_row = 16>], channels = []>
 
+// The sum of the rows lies along the columns, and so does what is made of it and stored. The warps leave theirs in scratch
+// memory. Numbers from 0 that mask rows lie along these.
+// CHECK-LABEL: gdn_warp.kernel @sum_of_rows(
+// CHECK: gdn_warp.iota 0 : tensor<32xi32, #gdn_warp.slice<of = <rows = 1, columns = 4, axis = 1, lanes = 16, warps = 4>, axis = 0>>
+// CHECK: %[[SUM:.*]] = linalg.reduce {{.*}} outs(%{{.*}} : tensor<128xf32, #gdn_warp.slice<of = <rows = 1, columns = 4, axis = 1, lanes = 16, warps = 4>, axis = 1>>) dimensions = [0] {gdn_warp.scratch_bytes = 2048 : i64}
+// CHECK: %[[ROUNDED:.*]] = arith.truncf %[[SUM]]
+// CHECK: gdn_warp.array_store %[[ROUNDED]], %o[{{.*}}] axes [0] : tensor<128xbf16, #gdn_warp.slice<{{.*}}, axis = 1>>
+gdn_warp.kernel @sum_of_rows(%s: memref<32x128xf32>, %o: memref<128xbf16>, %count: i32) threads(128) shared(0)
+    attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  gdn_warp.role "state" warps(0, 4) {
+    %zeros = arith.constant dense<0.0> : tensor<32x128xf32>
+    %none = arith.constant dense<0.0> : tensor<128xf32>
+    %numbers = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]> : tensor<32xi32>
+    %empty = tensor.empty() : tensor<32x128xi32>
+    %state = gdn_tile.load %s[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : memref<32x128xf32> -> tensor<32x128xf32>
+    %rows = linalg.broadcast ins(%numbers : tensor<32xi32>) outs(%empty : tensor<32x128xi32>) dimensions = [1] {gdn_tile.step = "state"}
+    %counts = tensor.splat %count {gdn_tile.step = "state"} : tensor<32x128xi32>
+    %inside = arith.cmpi slt, %rows, %counts {gdn_tile.step = "state"} : tensor<32x128xi32>
+    %kept = arith.select %inside, %state, %zeros {gdn_tile.step = "state"} : tensor<32x128xi1>, tensor<32x128xf32>
+    %sum = linalg.reduce { arith.addf } ins(%kept : tensor<32x128xf32>) outs(%none : tensor<128xf32>) dimensions = [0] {gdn_tile.step = "state"}
+    %rounded = arith.truncf %sum {gdn_tile.step = "state"} : tensor<128xf32> to tensor<128xbf16>
+    gdn_tile.store %rounded, %o[%c0] axes [0] {gdn_tile.step = "state"} : tensor<128xbf16> -> memref<128xbf16>
+  }
+}
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [<name = "state", warps = 4, registers = 64, steps = ["state"], lanes_per_row = 16>], channels = []>
+
 // Rows past an end are neither read nor written.
 // CHECK-LABEL: gdn_warp.kernel @ends(
 // CHECK: %[[X:.*]] = gdn_warp.array_load %x[{{.*}}] axes [0, 1] until(%[[END:.*]], dim = 0) : {{.*}} -> tensor<64x128xbf16, #gdn_warp.spread<rows = 1, columns = 8, axis = 1, lanes = 16, warps = 4>>

@@ -110,3 +110,47 @@ gdn_warp.kernel @ends(%x: memref<?xf32>, %y: memref<?xf32>, %tokens: i64) thread
   %v = gdn_warp.array_load %x[%c0] axes [0] until(%end, dim = 0) : memref<?xf32> -> !u
   gdn_warp.array_store %v, %y[%c0] axes [0] until(%end, dim = 0) : !u -> memref<?xf32>
 }
+
+// -----
+
+!tile = tensor<32x128xf32, #gdn_warp.spread<rows = 1, columns = 4, axis = 1, lanes = 16, warps = 4>>
+!row = tensor<128xf32, #gdn_warp.slice<of = <rows = 1, columns = 4, axis = 1, lanes = 16, warps = 4>, axis = 1>>
+
+// Sums of columns: a thread adds its four rows, and a step of shuffles those of the two lanes of a column. Then each of the
+// four warps leaves its eight columns in scratch memory, and reads those of all.
+// CHECK-LABEL: llvm.func @columns(
+// CHECK-COUNT-24: arith.addf
+// CHECK-COUNT-8: nvvm.shfl.sync bfly %{{.*}}, %{{.*}}, %c16_i32
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK: arith.cmpi slt, %{{.*}}, %c16_i32
+// CHECK: scf.if
+// CHECK-COUNT-8: llvm.store %{{.*}} : f32, !llvm.ptr<3>
+// CHECK: nvvm.barrier
+// CHECK-COUNT-32: llvm.load %{{.*}} : !llvm.ptr<3> -> f32
+// CHECK-NOT: llvm.load
+// CHECK: llvm.return
+gdn_warp.kernel @columns(%x: memref<?x128xf32, strided<[?, 1]>>, %o: memref<128xf32>) threads(128) shared(2048) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : !row
+  %tile = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<?x128xf32, strided<[?, 1]>> -> !tile
+  %sums = linalg.reduce { arith.addf } ins(%tile : !tile) outs(%zero : !row) dimensions = [0]
+    {gdn_warp.scratch_bytes = 2048 : i64, gdn_warp.scratch = array<i64: 0, 2048>, gdn_warp.scratch_apart}
+  gdn_warp.array_store %sums, %o[%c0] axes [0] : !row -> memref<128xf32>
+}
+
+// -----
+
+!column = tensor<32xi32, #gdn_warp.slice<of = <rows = 1, columns = 4, axis = 1, lanes = 16, warps = 4>, axis = 0>>
+!row = tensor<128xi32, #gdn_warp.slice<of = <rows = 1, columns = 4, axis = 1, lanes = 16, warps = 4>, axis = 1>>
+
+// The numbers of a thread's four rows, eight apart, and of its two runs of columns.
+// CHECK-LABEL: llvm.func @numbers(
+// CHECK-DAG: arith.constant dense<[0, 8, 16, 24]> : vector<4xi32>
+// CHECK-DAG: arith.constant dense<[0, 1, 2, 3, 64, 65, 66, 67]> : vector<8xi32>
+gdn_warp.kernel @numbers(%o: memref<32xi32>, %p: memref<128xi32>) threads(128) shared(0) {
+  %c0 = arith.constant 0 : index
+  %rows = gdn_warp.iota 0 : !column
+  %columns = gdn_warp.iota 0 : !row
+  gdn_warp.array_store %rows, %o[%c0] axes [0] : !column -> memref<32xi32>
+  gdn_warp.array_store %columns, %p[%c0] axes [0] : !row -> memref<128xi32>
+}

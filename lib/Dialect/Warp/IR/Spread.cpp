@@ -15,11 +15,13 @@
 using namespace mlir;
 using namespace mlir::gdn::warp;
 
+int64_t SpreadAttr::getWarpsAlong(int64_t dim) const {
+  return dim == 0 ? getWarps() / getColumnWarps() : getColumnWarps();
+}
+
 int64_t SpreadAttr::getBlock(int64_t dim) const {
-  int64_t lanes = dim == 0 ? format::kWarpThreads / getLanes() *
-                                 (getWarps() / getColumnWarps())
-                           : getLanes() * getColumnWarps();
-  return lanes * getRunAlong(dim);
+  int64_t lanes = dim == 0 ? format::kWarpThreads / getLanes() : getLanes();
+  return lanes * getWarpsAlong(dim) * getRunAlong(dim);
 }
 
 std::pair<int64_t, int64_t> SpreadAttr::locate(int64_t size, int64_t dim,

@@ -86,9 +86,9 @@ def Warp_SpreadAttr : Warp_Encoding<"Spread", "spread"> {
     they do in the array that is accessed: 16 bytes of a lane, and whole lines of
     memory of a warp.
 
-    No product reads it. Sums along a row are sums in a thread, shuffles, and,
-    with `column_warps`, sums through scratch memory. Nothing else of the tile
-    goes through shared memory.
+    No product reads it. Sums along a row or a column are sums in a thread,
+    shuffles, and, if it has several warps, sums through scratch memory. Nothing
+    else of the tile goes through shared memory.
 
     Example: `tensor<32x128xf32, #gdn_warp.spread<rows = 1, columns = 4, axis = 1, lanes = 16, warps = 4>>`
   }];
@@ -101,6 +101,8 @@ def Warp_SpreadAttr : Warp_Encoding<"Spread", "spread"> {
     /// lie next to each other.
     int64_t getRunAlong(int64_t dim) const { return dim == 0 ? getRows() : getColumns(); }
     int64_t getBlock(int64_t dim) const;
+    /// Warps that go on along dimension `dim`.
+    int64_t getWarpsAlong(int64_t dim) const;
     /// Of element `i` of a thread's part of a tile of `size` columns the row
     /// (`dim` 0) or column: its patch along that dimension, and in the patch.
     std::pair<int64_t, int64_t> locate(int64_t size, int64_t dim, int64_t i) const;

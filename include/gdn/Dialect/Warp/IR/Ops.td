@@ -325,8 +325,8 @@ def Warp_Tile : AnyTypeOf<[Warp_Fragment, Warp_Lanes]>;
 def Warp_IotaOp : Warp_Op<"iota", [Pure]> {
   let summary = "Number of the row or column of every element";
   let description = [{
-    result[i, j] = i with `dimension` 0 and j with 1; of a vector over lanes,
-    result[i] = i. With `arith.cmpi` and `arith.select` it makes masks, such as
+    result[i, j] = i with `dimension` 0 and j with 1; of a vector over lanes or
+    along a spread tile, result[i] = i. With `arith.cmpi` and `arith.select` it makes masks, such as
     those of ragged ends.
 
     Example:
@@ -338,7 +338,7 @@ def Warp_IotaOp : Warp_Op<"iota", [Pure]> {
   let arguments = (ins
       Arg<I64Attr, "The dimension whose index is the value.">:$dimension);
   let results = (outs
-      Res<Warp_Tile, "The indices.">:$result);
+      Res<AnyTypeOf<[Warp_Fragment, Warp_Lanes, Warp_Slice]>, "The indices.">:$result);
   let assemblyFormat = "$dimension attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
