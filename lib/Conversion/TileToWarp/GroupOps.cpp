@@ -66,6 +66,7 @@ static bool isLinked(const WholeTensorOp &first, const WholeTensorOp &second) {
   auto isShared = [&](const WholeTensorOp::Input &input) {
     return input.array == first.result ||
            (input.kind != InputKind::PerHead &&
+            input.kind != InputKind::PerChannel &&
             llvm::any_of(first.inputs, [&](const WholeTensorOp::Input &other) {
               return other.array == input.array && other.kind == input.kind;
             }));

@@ -35,15 +35,24 @@ using Reduction = WholeTensorOp::Reduction;
 
 /// Warps of a warpgroup, registers of a role's threads. Roles with tiles have
 /// the most that a thread may have.
-static constexpr int64_t kWarps = 4, kVectorRegisters = 96, kRowRegisters = 240;
-/// Programs of vectors hide what a load takes by the number of their CTAs.
-static constexpr int64_t kVectorCtas = 5;
-/// Lanes that share a row where no role has vectors.
-static constexpr int64_t kLanesPerRow = 16;
+static constexpr int64_t kWarps = 4, kVectorRegisters = 96,
+                         kShortRegisters = 128, kRowRegisters = 240;
+/// Programs of vectors, and of short tiles, hide what a load takes by the
+/// number of their CTAs.
+static constexpr int64_t kVectorCtas = 5, kShortCtas = 4;
 
 int64_t gdn::countParts(const WholeTensorGroup &group) {
-  constexpr int64_t kRowParts = 16, kVectorParts = 64;
-  return group.columns() ? kRowParts : kVectorParts;
+  constexpr int64_t kRowParts = 16, kSumParts = 32, kVectorParts = 64;
+  if (!group.columns())
+    return kVectorParts;
+  return group.sumsTokens() ? kSumParts : kRowParts;
+}
+
+/// CTAs of a program that a multiprocessor has registers for.
+static int64_t countCtas(const WholeTensorGroup &group) {
+  if (!group.columns())
+    return kVectorCtas;
+  return group.isSpread() && group.sumsTokens() ? kShortCtas : 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -54,10 +63,8 @@ int64_t gdn::countParts(const WholeTensorGroup &group) {
 static warp::ScheduleAttr makeSchedule(const WholeTensorGroup &group,
                                        int64_t chunks) {
   Builder b(group.ops.front().result.getContext());
-  // Lanes have up to 16 bytes of a row each. Tensor cores' fragments, with
-  // elements one by one, can hand vectors over.
-  bool isSpread = group.columns() && group.columns() % kLanesPerRow == 0 &&
-                  !group.mixesLayouts();
+  // Lanes have up to 16 bytes of a row each.
+  int64_t lanes = group.isSpread() ? WholeTensorGroup::kLanesPerRow : 0;
   auto role = [&](StringRef name, int64_t warps, int64_t registers,
                   ArrayRef<StringRef> steps) {
     return warp::RoleSpecAttr::get(
@@ -67,7 +74,7 @@ static warp::ScheduleAttr makeSchedule(const WholeTensorGroup &group,
         /*loopChunks=*/false, /*alternateCtas=*/false,
         /*interleaveChunks=*/false, /*shareCode=*/false,
         /*lateAddresses=*/false, /*loopPieces=*/false,
-        /*handOnEarly=*/false, isSpread ? kLanesPerRow : 0);
+        /*handOnEarly=*/false, lanes);
   };
   auto channel = [&](StringRef name, StringRef from, StringRef to) {
     return warp::ChannelSpecAttr::get(b.getContext(), name, /*depth=*/2,
@@ -86,7 +93,9 @@ static warp::ScheduleAttr makeSchedule(const WholeTensorGroup &group,
                 channel("out", kRowStep, "vectors")};
   }
   if (group.columns()) {
-    roles.push_back(role("rows", kWarps, kRowRegisters, {kRowStep}));
+    bool isShort = countCtas(group) == kShortCtas;
+    roles.push_back(role(
+        "rows", kWarps, isShort ? kShortRegisters : kRowRegisters, {kRowStep}));
   } else {
     // Each warp of a role would have all of a vector.
     roles.push_back(role("rows", 1, kVectorRegisters, {kRowStep}));
@@ -94,8 +103,7 @@ static warp::ScheduleAttr makeSchedule(const WholeTensorGroup &group,
   }
   return warp::ScheduleAttr::get(b.getContext(), chunks,
                                  /*vTiles=*/1, /*cluster=*/1,
-                                 /*persistent=*/false,
-                                 group.columns() ? 1 : kVectorCtas,
+                                 /*persistent=*/false, countCtas(group),
                                  /*inOrder=*/false, roles, channels);
 }
 
@@ -190,18 +198,20 @@ static void launchTotals(ImplicitLocOpBuilder &b, const WholeTensorGroup &group,
     result.replaceAllUsesWith(made);
 }
 
-/// Where a work item stores its sum: [1, work items of a head, H].
+/// Where a work item stores its sum: [1, work items of a head, H], or with
+/// columns [1, work items of a head, H, K].
 static Value createParts(ImplicitLocOpBuilder &b, OpFoldResult rows,
-                         OpFoldResult heads, int64_t parts) {
+                         OpFoldResult heads, int64_t parts, int64_t columns) {
   OpFoldResult count;
   if (std::optional<int64_t> known = getConstantIntValue(rows))
     count = b.getIndexAttr(*known * parts);
   else
     count = Value(arith::MulIOp::create(
         b, cast<Value>(rows), arith::ConstantIndexOp::create(b, parts)));
-  return tensor::EmptyOp::create(
-      b, SmallVector<OpFoldResult>{b.getIndexAttr(1), count, heads},
-      b.getF32Type());
+  SmallVector<OpFoldResult> sizes = {b.getIndexAttr(1), count, heads};
+  if (columns)
+    sizes.push_back(b.getIndexAttr(columns));
+  return tensor::EmptyOp::create(b, sizes, b.getF32Type());
 }
 
 void gdn::outline(const WholeTensorGroup &group, SymbolTable &symbols) {
@@ -216,8 +226,9 @@ void gdn::outline(const WholeTensorGroup &group, SymbolTable &symbols) {
     if (!isSum && !group.isRead(op))
       continue;
     tensor::EmptyOp out = op.out;
-    outs.push_back(isSum ? createParts(b, sizes[0], sizes[2], parts)
-                         : out.getResult());
+    outs.push_back(
+        isSum ? createParts(b, sizes[0], sizes[2], parts, group.columns())
+              : out.getResult());
     stored.push_back(&op);
   }
   auto function = last->getParentOfType<func::FuncOp>();
@@ -300,7 +311,8 @@ static bool isRounding(linalg::GenericOp op) {
   if (op.getNumDpsInputs() != 1)
     return false;
   auto sum = op.getDpsInputs().front().getDefiningOp<linalg::GenericOp>();
-  return sum && sum.getNumLoops() == 3 && sum.getNumReductionLoops() == 2 &&
+  return sum && sum.getNumParallelLoops() <= 2 &&
+         sum.getNumReductionLoops() >= 2 &&
          findRounding(sum.getResult(0)) == op;
 }
 

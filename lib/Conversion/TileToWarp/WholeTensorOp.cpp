@@ -29,6 +29,7 @@ public:
 private:
   InFlightDiagnostic fail();
   LogicalResult readLoops();
+  LogicalResult readColumns(int64_t columns);
   LogicalResult readOutput();
   LogicalResult readTokenSum();
   LogicalResult readElements();
@@ -47,9 +48,9 @@ private:
 
 InFlightDiagnostic Reader::fail() {
   return op.emitOpError(
-      "expected elementwise work on arrays [B, T, H] or [B, T, H, K], "
-      "or a sum over K, over the heads of a group or, of [B, T, H], over "
-      "tokens, around the kernels of a GPU, got ");
+      "expected elementwise work on arrays [B, T, H] or [B, T, H, K], or a "
+      "sum over K, over the heads of a group or over tokens, around the "
+      "kernels of a GPU, got ");
 }
 
 LogicalResult Reader::readLoops() {
@@ -57,30 +58,38 @@ LogicalResult Reader::readLoops() {
   for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
     (kind == utils::IteratorType::parallel ? parallel : reduced)
         .push_back(loop);
-  if (parallel.size() == 1 && reduced.size() == 2) {
+  size_t kept = parallel.size(), summed = reduced.size();
+  if ((kept == 1 && (summed == 2 || summed == 3)) ||
+      (kept == 2 && summed == 2)) {
     result.reduction = Reduction::Tokens;
-    return success();
+    result.hasChannels = kept == 2;
+    if (kept + summed == 3)
+      return success();
+    return readColumns(sizes[result.hasChannels ? parallel[1] : reduced[2]]);
   }
   if (parallel.size() < 3 || parallel.size() > 4 || reduced.size() > 1)
     return fail() << parallel.size() << " parallel and " << reduced.size()
                   << " reduced dimensions";
-  if (parallel.size() == 4)
-    result.columns = sizes[parallel[3]];
   if (!reduced.empty() && parallel.size() == 3) {
     result.reduction = Reduction::Columns;
-    result.columns = sizes[reduced[0]];
   } else if (!reduced.empty()) {
     result.reduction = Reduction::Group;
     result.group = sizes[reduced[0]];
     if (ShapedType::isDynamic(result.group))
       return fail() << "a sum over a dynamic number of heads";
   }
-  bool hasColumns = parallel.size() == 4 || !reduced.empty();
-  if (hasColumns && ShapedType::isDynamic(result.columns))
+  if (parallel.size() == 4)
+    return readColumns(sizes[parallel[3]]);
+  return reduced.empty() ? success() : readColumns(sizes[reduced[0]]);
+}
+
+LogicalResult Reader::readColumns(int64_t columns) {
+  if (ShapedType::isDynamic(columns))
     return fail() << "a dynamic K";
-  if (hasColumns && (result.columns > kMaxColumns || result.columns % 8 != 0))
-    return fail() << "K = " << result.columns << ", no multiple of 8 up to "
+  if (columns > kMaxColumns || columns % 8 != 0)
+    return fail() << "K = " << columns << ", no multiple of 8 up to "
                   << kMaxColumns;
+  result.columns = columns;
   return success();
 }
 
@@ -110,7 +119,7 @@ linalg::GenericOp gdn::findRounding(Value sum) {
   if (!sum.hasOneUse())
     return {};
   auto op = dyn_cast<linalg::GenericOp>(*sum.getUsers().begin());
-  if (!op || op.getNumLoops() != 1 || op.getNumParallelLoops() != 1 ||
+  if (!op || op.getNumLoops() > 2 || op.getNumReductionLoops() != 0 ||
       op.getNumDpsInputs() != 1 || op.getNumDpsInits() != 1 ||
       !llvm::all_of(op.getIndexingMapsArray(),
                     [](AffineMap map) { return map.isIdentity(); }))
@@ -155,20 +164,28 @@ LogicalResult Reader::readInput(OpOperand *operand) {
   AffineMap map = op.getMatchingIndexingMap(operand);
   Value array = operand->get();
   SmallVector<unsigned> whole(parallel);
-  if (result.reduction == Reduction::Tokens)
+  if (result.reduction == Reduction::Tokens) {
     whole.assign({reduced[0], reduced[1], parallel[0]});
+    llvm::append_range(whole, result.hasChannels
+                                  ? ArrayRef(parallel).drop_front()
+                                  : ArrayRef(reduced).drop_front(2));
+  }
   if (result.reduction == Reduction::Columns)
     whole.append(reduced);
   if (isMap(map, whole)) {
     result.inputs.push_back({InputKind::Whole, array});
     return success();
   }
-  if (result.columns != 0 && isMap(map, ArrayRef(parallel).take_front(3))) {
+  if (result.columns != 0 && isMap(map, ArrayRef(whole).take_front(3))) {
     result.inputs.push_back({InputKind::PerToken, array});
     return success();
   }
   if (isMap(map, whole[2])) {
     result.inputs.push_back({InputKind::PerHead, array});
+    return success();
+  }
+  if (result.columns != 0 && isMap(map, ArrayRef(whole).drop_front(2))) {
+    result.inputs.push_back({InputKind::PerChannel, array});
     return success();
   }
   if (result.reduction == Reduction::Group &&

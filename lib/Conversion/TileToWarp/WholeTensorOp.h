@@ -27,6 +27,8 @@ struct WholeTensorOp {
     PerToken,
     /// A number a head: [H].
     PerHead,
+    /// A number a head and column: [H, K].
+    PerChannel,
     /// [B, T, H, G, K], summed over G.
     Grouped
   };
@@ -43,6 +45,9 @@ struct WholeTensorOp {
   Reduction reduction = Reduction::None;
   /// G.
   int64_t group = 1;
+  /// Whether a sum over tokens has a number a column, [H, K], and is not over
+  /// these, too.
+  bool hasChannels = false;
   /// K, or 0 where a chunk is a vector.
   int64_t columns = 0;
   /// In the order of the op's inputs.
@@ -66,6 +71,9 @@ bool isOverwritten(Value array, Operation *first, Operation *second);
 /// Ops that one program computes: each but the first shares an array with one
 /// before it, reads its result or, of vectors, has its sizes.
 struct WholeTensorGroup {
+  /// Lanes that share a row if no role has vectors.
+  static constexpr int64_t kLanesPerRow = 16;
+
   SmallVector<WholeTensorOp> ops;
 
   /// Columns of the program's tiles, 0 where they are vectors.
@@ -77,6 +85,20 @@ struct WholeTensorGroup {
   /// Whether vectors and rows meet that the program loads or stores. They live
   /// in different threads.
   bool mixesLayouts() const;
+  /// Whether lanes hold runs of rows. Tensor cores' fragments, with elements
+  /// one by one, can hand vectors over.
+  bool isSpread() const {
+    return columns() && columns() % kLanesPerRow == 0 && !mixesLayouts();
+  }
+  /// Whether an op is a sum over tokens.
+  bool sumsTokens() const {
+    return llvm::any_of(ops, [](const WholeTensorOp &op) {
+      return op.reduction == WholeTensorOp::Reduction::Tokens;
+    });
+  }
+  /// Tokens of a chunk: rows of the tile that a warpgroup holds, or fewer if
+  /// the threads keep sums of rows beside them.
+  int64_t tokens() const { return isSpread() && sumsTokens() ? 16 : 64; }
 };
 
 /// Groups of ops of one block, in the order of their last ops.

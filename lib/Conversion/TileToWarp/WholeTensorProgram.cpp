@@ -15,11 +15,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "WholeTensorProgram.h"
+#include "WholeTensorWriter.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -27,88 +25,9 @@ using namespace mlir::gdn;
 using InputKind = WholeTensorOp::InputKind;
 using Reduction = WholeTensorOp::Reduction;
 
-namespace {
-/// Writes the program of a group.
-class ProgramWriter {
-public:
-  ProgramWriter(const WholeTensorGroup &group, ArrayRef<Value> arrays,
-                tile::ProgramOp program)
-      : group(group), arrays(arrays), program(program),
-        b(program.getLoc(),
-          OpBuilder::atBlockBegin(&program.getBody().front())) {}
-
-  void write();
-  /// The program of sums over parts: the arrays' numbers, all of one head.
-  void writeTotals();
-
-private:
-  /// A chunk of tokens: loaded arrays by their number and member of a group of
-  /// heads, and results of ops.
-  struct Chunk {
-    Value token;
-    llvm::DenseMap<std::pair<unsigned, int64_t>, Value> loaded;
-    llvm::DenseMap<Value, Value> made;
-  };
-
-  void loadHeadNumbers();
-  SmallVector<Value> writeLoop(Value lower, int64_t step, unsigned sums,
-                               function_ref<SmallVector<Value>(Value)> chunk);
-  SmallVector<Value> writeChunk(Value token);
-  Value load(Value array, ValueRange offsets, ArrayRef<int64_t> axes,
-             ArrayRef<int64_t> shape, bool ends, StringRef step);
-  Value loadArray(const WholeTensorOp &op, const WholeTensorOp::Input &input,
-                  Chunk &chunk, int64_t member);
-  Value readInput(const WholeTensorOp &op, const WholeTensorOp::Input &input,
-                  Chunk &chunk, int64_t member);
-  Value compute(const WholeTensorOp &op, Chunk &chunk);
-  Value makeTile(Value scalar, IRMapping &tiles);
-  Value shapeLike(Value scalar, Value tile, ArrayRef<int64_t> like);
-  Value sumColumns(Value tile);
-  Value maskPastEnd(Value vector, Value token);
-  void storeChunk(const WholeTensorOp &op, Value result, Value array,
-                  Value token);
-  void storeNumber(Value vector, Value array, ValueRange offsets,
-                   ArrayRef<int64_t> axes);
-  unsigned numberOf(Value array) const {
-    return llvm::find(arrays, array) - arrays.begin();
-  }
-  Value broadcastRows(Value vector) {
-    Value empty = create<tensor::EmptyOp>(
-        tileShape(), getElementTypeOrSelf(vector.getType()));
-    return create<linalg::BroadcastOp>(vector, empty, ArrayRef<int64_t>{1});
-  }
-  template <typename Op, typename... Args> Value create(Args &&...args) {
-    auto made = Op::create(b, std::forward<Args>(args)...);
-    note(made, kRowStep);
-    return made->getResult(0);
-  }
-  void note(Operation *made, StringRef step) {
-    made->setAttr(tile::TileDialect::getStepAttrName(), b.getStringAttr(step));
-  }
-  Value zeros(ArrayRef<int64_t> shape) {
-    auto type = RankedTensorType::get(shape, b.getF32Type());
-    return create<arith::ConstantOp>(
-        DenseElementsAttr::get(type, b.getZeroAttr(b.getF32Type())));
-  }
-  SmallVector<int64_t> tileShape() const {
-    if (group.columns())
-      return {kTokens, group.columns()};
-    return {kTokens};
-  }
-
-  const WholeTensorGroup &group;
-  ArrayRef<Value> arrays;
-  tile::ProgramOp program;
-  ImplicitLocOpBuilder b;
-  Value zero;
-  /// Numbers of the work item's head in f32, by array.
-  llvm::DenseMap<unsigned, Value> perHead;
-};
-} // namespace
-
-Value ProgramWriter::load(Value array, ValueRange offsets,
-                          ArrayRef<int64_t> axes, ArrayRef<int64_t> shape,
-                          bool ends, StringRef step) {
+Value WholeTensorWriter::load(Value array, ValueRange offsets,
+                              ArrayRef<int64_t> axes, ArrayRef<int64_t> shape,
+                              bool ends, StringRef step) {
   Type element = cast<MemRefType>(array.getType()).getElementType();
   auto loaded = tile::LoadOp::create(
       b, RankedTensorType::get(shape, element), array, offsets,
@@ -119,24 +38,27 @@ Value ProgramWriter::load(Value array, ValueRange offsets,
 }
 
 /// A chunk of an input; `member` is a head's number in its group.
-Value ProgramWriter::loadArray(const WholeTensorOp &op,
-                               const WholeTensorOp::Input &input, Chunk &chunk,
-                               int64_t member) {
+Value WholeTensorWriter::loadArray(const WholeTensorOp &op,
+                                   const WholeTensorOp::Input &input,
+                                   Chunk &chunk, int64_t member) {
   unsigned index = numberOf(input.array);
   Value array = program.getInputs()[index];
   Value head = program.getHead();
   switch (input.kind) {
   case InputKind::PerHead: {
-    Value tile = create<tensor::SplatOp>(perHead[index], tileShape());
+    Value tile = create<tensor::SplatOp>(parameters[index], tileShape());
     Type element = getElementTypeOrSelf(input.array.getType());
     return element.isF32()
                ? tile
                : create<arith::TruncFOp>(
                      RankedTensorType::get(tileShape(), element), tile);
   }
+  case InputKind::PerChannel:
+    return broadcast(parameters[index], 0);
   case InputKind::PerToken:
-    return broadcastRows(load(array, {program.getBatch(), chunk.token, head},
-                              {1}, {kTokens}, /*ends=*/true, kVectorStep));
+    return broadcast(load(array, {program.getBatch(), chunk.token, head}, {1},
+                          {tokens}, /*ends=*/true, kVectorStep),
+                     1);
   case InputKind::Grouped: {
     Value first = arith::MulIOp::create(
         b, head, arith::ConstantIndexOp::create(b, op.group));
@@ -148,7 +70,7 @@ Value ProgramWriter::loadArray(const WholeTensorOp &op,
     if (group.columns())
       return load(array, {program.getBatch(), chunk.token, head, zero}, {1, 3},
                   tileShape(), /*ends=*/true, kRowStep);
-    return load(array, {program.getBatch(), chunk.token, head}, {1}, {kTokens},
+    return load(array, {program.getBatch(), chunk.token, head}, {1}, {tokens},
                 /*ends=*/true, kRowStep);
   }
   llvm_unreachable("covered switch");
@@ -156,9 +78,9 @@ Value ProgramWriter::loadArray(const WholeTensorOp &op,
 
 /// What an op of the group has made, or a chunk of an array. An array is loaded
 /// once.
-Value ProgramWriter::readInput(const WholeTensorOp &op,
-                               const WholeTensorOp::Input &input, Chunk &chunk,
-                               int64_t member) {
+Value WholeTensorWriter::readInput(const WholeTensorOp &op,
+                                   const WholeTensorOp::Input &input,
+                                   Chunk &chunk, int64_t member) {
   if (Value made = chunk.made.lookup(input.array))
     return made;
   bool isGrouped = input.kind == InputKind::Grouped;
@@ -170,20 +92,20 @@ Value ProgramWriter::readInput(const WholeTensorOp &op,
 }
 
 /// A constant, or `tile`, in the shape of `like`.
-Value ProgramWriter::shapeLike(Value scalar, Value tile,
-                               ArrayRef<int64_t> like) {
+Value WholeTensorWriter::shapeLike(Value scalar, Value tile,
+                                   ArrayRef<int64_t> like) {
   Attribute constant;
   if (!tile && matchPattern(scalar, m_Constant(&constant)))
     return create<arith::ConstantOp>(
         DenseElementsAttr::get(RankedTensorType::get(like, scalar.getType()),
                                ArrayRef<Attribute>(constant)));
   auto type = cast<RankedTensorType>(tile.getType());
-  return type.getShape() == like ? tile : broadcastRows(tile);
+  return type.getShape() == like ? tile : broadcast(tile, 1);
 }
 
 /// The tile of a scalar of an op's body, or the vector if it is one of what is
 /// the same for all columns; null for a constant, which has any shape.
-Value ProgramWriter::makeTile(Value scalar, IRMapping &tiles) {
+Value WholeTensorWriter::makeTile(Value scalar, IRMapping &tiles) {
   if (Value known = tiles.lookupOrNull(scalar))
     return known;
   if (matchPattern(scalar, m_Constant()))
@@ -214,7 +136,7 @@ Value ProgramWriter::makeTile(Value scalar, IRMapping &tiles) {
 }
 
 /// A chunk of an op's result, or what it adds to a sum over tokens.
-Value ProgramWriter::compute(const WholeTensorOp &op, Chunk &chunk) {
+Value WholeTensorWriter::compute(const WholeTensorOp &op, Chunk &chunk) {
   Value result;
   for (int64_t member = 0; member < op.group; ++member) {
     IRMapping tiles;
@@ -226,36 +148,11 @@ Value ProgramWriter::compute(const WholeTensorOp &op, Chunk &chunk) {
         shapeLike(op.element, makeTile(op.element, tiles), tileShape());
     result = result ? create<arith::AddFOp>(result, element) : element;
   }
-  return op.reduction == Reduction::Columns ? sumColumns(result) : result;
+  return op.reduction == Reduction::Columns ? reduce(result, 1) : result;
 }
 
-Value ProgramWriter::sumColumns(Value tile) {
-  auto sum = linalg::ReduceOp::create(
-      b, tile, zeros({kTokens}), ArrayRef<int64_t>{1},
-      [](OpBuilder &inner, Location loc, ValueRange args) {
-        Value total = arith::AddFOp::create(inner, loc, args[0], args[1]);
-        linalg::YieldOp::create(inner, loc, total);
-      });
-  note(sum, kRowStep);
-  return sum->getResult(0);
-}
-
-/// Zeros for tokens past the end, which a body may make anything of.
-Value ProgramWriter::maskPastEnd(Value vector, Value token) {
-  Value left = arith::IndexCastOp::create(
-      b, b.getI32Type(), arith::SubIOp::create(b, program.getEnd(), token));
-  auto numbers = llvm::to_vector(llvm::seq<int32_t>(0, kTokens));
-  auto type = RankedTensorType::get({kTokens}, b.getI32Type());
-  Value iota = create<arith::ConstantOp>(
-      DenseElementsAttr::get(type, ArrayRef<int32_t>(numbers)));
-  Value isInside = create<arith::CmpIOp>(
-      arith::CmpIPredicate::slt, iota,
-      create<tensor::SplatOp>(left, ArrayRef<int64_t>{kTokens}));
-  return create<arith::SelectOp>(isInside, vector, zeros({kTokens}));
-}
-
-void ProgramWriter::storeChunk(const WholeTensorOp &op, Value result,
-                               Value array, Value token) {
+void WholeTensorWriter::storeChunk(const WholeTensorOp &op, Value result,
+                                   Value array, Value token) {
   bool sums = op.reduction == Reduction::Columns;
   SmallVector<Value> offsets = {program.getBatch(), token, program.getHead()};
   SmallVector<int64_t> axes = {1};
@@ -269,24 +166,8 @@ void ProgramWriter::storeChunk(const WholeTensorOp &op, Value result,
   note(store, sums ? kStoreStep : kRowStep);
 }
 
-/// Stores the sum of a vector.
-void ProgramWriter::storeNumber(Value vector, Value array, ValueRange offsets,
-                                ArrayRef<int64_t> axes) {
-  Value sums = create<tile::ScanOp>(vector, 0, /*reverse=*/false);
-  Value last = arith::ConstantIndexOp::create(b, kTokens - 1);
-  Value total = create<tensor::ExtractOp>(sums, last);
-  Type element = cast<MemRefType>(array.getType()).getElementType();
-  if (!element.isF32())
-    total = create<arith::TruncFOp>(element, total);
-  Value one = create<tensor::SplatOp>(total, ArrayRef<int64_t>{1});
-  auto store = tile::StoreOp::create(b, one, array, offsets,
-                                     b.getDenseI64ArrayAttr(axes), Value(),
-                                     IntegerAttr());
-  note(store, kRowStep);
-}
-
 /// A chunk of every op. Returns what sums over tokens add.
-SmallVector<Value> ProgramWriter::writeChunk(Value token) {
+SmallVector<Value> WholeTensorWriter::writeChunk(Value token) {
   Chunk chunk;
   chunk.token = token;
   SmallVector<Value> sums;
@@ -305,30 +186,39 @@ SmallVector<Value> ProgramWriter::writeChunk(Value token) {
   return sums;
 }
 
-void ProgramWriter::loadHeadNumbers() {
+void WholeTensorWriter::loadParameters() {
   for (const WholeTensorOp &op : group.ops)
     for (const WholeTensorOp::Input &input : op.inputs) {
-      if (input.kind != InputKind::PerHead ||
-          perHead.contains(numberOf(input.array)))
-        continue;
+      bool isVector = input.kind == InputKind::PerChannel;
       unsigned index = numberOf(input.array);
-      Value one = load(program.getInputs()[index], program.getHead(), {0}, {1},
-                       /*ends=*/false, kRowStep);
+      if ((!isVector && input.kind != InputKind::PerHead) ||
+          parameters.contains(index))
+        continue;
+      Value array = program.getInputs()[index];
+      if (isVector) {
+        parameters[index] =
+            load(array, {program.getHead(), zero}, {1}, {group.columns()},
+                 /*ends=*/false, kRowStep);
+        continue;
+      }
+      Value one =
+          load(array, program.getHead(), {0}, {1}, /*ends=*/false, kRowStep);
       // Lanes hand on words of 32 bits.
       if (!getElementTypeOrSelf(one.getType()).isF32())
         one = create<arith::ExtFOp>(RankedTensorType::get({1}, b.getF32Type()),
                                     one);
-      perHead[index] = create<tensor::ExtractOp>(one, zero);
+      parameters[index] = create<tensor::ExtractOp>(one, zero);
     }
 }
 
-/// A loop over the chunks from `lower` on that adds `sums` vectors up.
+/// A loop over the chunks from `lower` on that adds `sums` of what they have
+/// up.
 SmallVector<Value>
-ProgramWriter::writeLoop(Value lower, int64_t step, unsigned sums,
-                         function_ref<SmallVector<Value>(Value)> chunk) {
+WholeTensorWriter::writeLoop(Value lower, int64_t step, unsigned sums,
+                             function_ref<SmallVector<Value>(Value)> chunk) {
   SmallVector<Value> inits;
   for (unsigned i = 0; i < sums; ++i)
-    inits.push_back(zeros({kTokens}));
+    inits.push_back(zeros(tileShape()));
   auto loop =
       scf::ForOp::create(b, lower, program.getEnd(),
                          arith::ConstantIndexOp::create(b, step), inits);
@@ -343,19 +233,19 @@ ProgramWriter::writeLoop(Value lower, int64_t step, unsigned sums,
   return llvm::to_vector_of<Value>(loop.getResults());
 }
 
-void ProgramWriter::write() {
+void WholeTensorWriter::write() {
   zero = arith::ConstantIndexOp::create(b, 0);
-  loadHeadNumbers();
+  loadParameters();
   // The parts of a head take its chunks in turn.
   int64_t parts = countParts(group);
-  Value chunk = arith::ConstantIndexOp::create(b, kTokens);
+  Value chunk = arith::ConstantIndexOp::create(b, tokens);
   Value first = arith::MulIOp::create(b, program.getVTile(), chunk);
   Value lower = arith::AddIOp::create(b, program.getBegin(), first);
   unsigned count = llvm::count_if(group.ops, [](const WholeTensorOp &op) {
     return op.reduction == Reduction::Tokens;
   });
   SmallVector<Value> sums =
-      writeLoop(lower, kTokens * parts, count,
+      writeLoop(lower, tokens * parts, count,
                 [&](Value token) { return writeChunk(token); });
   if (sums.empty())
     return;
@@ -365,33 +255,21 @@ void ProgramWriter::write() {
   Value part = arith::AddIOp::create(b, before, program.getVTile());
   unsigned output = 0, next = 0;
   for (const WholeTensorOp &op : group.ops) {
+    // With columns a part has a row of them, and the second program the rest.
+    bool hasColumns = group.columns() != 0;
     if (op.reduction == Reduction::Tokens)
-      storeNumber(sums[next++], program.getOutputs()[output],
-                  {zero, part, program.getHead()}, {1});
+      storeSum(sums[next++], hasColumns, program.getOutputs()[output],
+               {zero, part, program.getHead()}, hasColumns ? 3 : 1);
     output += op.reduction == Reduction::Tokens || group.isRead(op);
   }
 }
 
-void ProgramWriter::writeTotals() {
-  zero = arith::ConstantIndexOp::create(b, 0);
-  SmallVector<Value> sums =
-      writeLoop(program.getBegin(), kTokens, arrays.size(), [&](Value token) {
-        SmallVector<Value> chunk;
-        for (Value array : program.getInputs())
-          chunk.push_back(load(array, {zero, token, program.getHead()}, {1},
-                               {kTokens}, /*ends=*/true, kRowStep));
-        return chunk;
-      });
-  for (auto [sum, array] : llvm::zip(sums, program.getOutputs()))
-    storeNumber(sum, array, {program.getHead()}, {0});
-}
-
 void gdn::writeProgram(const WholeTensorGroup &group, ArrayRef<Value> arrays,
                        tile::ProgramOp program) {
-  ProgramWriter(group, arrays, program).write();
+  WholeTensorWriter(group, arrays, program).write();
 }
 
 void gdn::writeTotals(const WholeTensorGroup &group, ArrayRef<Value> arrays,
                       tile::ProgramOp program) {
-  ProgramWriter(group, arrays, program).writeTotals();
+  WholeTensorWriter(group, arrays, program).writeTotals();
 }

@@ -13,8 +13,6 @@
 
 namespace mlir::gdn {
 
-/// Tokens of a chunk: rows of the tile that a warpgroup holds.
-inline constexpr int64_t kTokens = 64;
 /// Steps of the programs, which name the role that runs an op.
 inline constexpr StringLiteral kVectorStep = "gates", kRowStep = "state",
                                kStoreStep = "store";
@@ -24,7 +22,8 @@ int64_t countParts(const WholeTensorGroup &group);
 
 /// Writes the program of a group whose inputs are `arrays`. It has an output
 /// for each op that somebody reads; that of a sum over tokens is the sum of
-/// each work item, [1, items of a head, H].
+/// each work item, [1, items of a head, H], or with columns one a column,
+/// [1, items of a head, H, K].
 void writeProgram(const WholeTensorGroup &group, ArrayRef<Value> arrays,
                   tile::ProgramOp program);
 

@@ -5,7 +5,7 @@
 #swapped = affine_map<(b, t, h) -> (b, h, t)>
 func.func @by_head_first(%x: tensor<1x4x256xf32>) -> tensor<1x256x4xf32> {
   %e = tensor.empty() : tensor<1x256x4xf32>
-  // expected-error @below {{expected elementwise work on arrays [B, T, H] or [B, T, H, K], or a sum over K, over the heads of a group or, of [B, T, H], over tokens, around the kernels of a GPU, got input #0 by affine_map<(d0, d1, d2) -> (d0, d2, d1)>}}
+  // expected-error @below {{expected elementwise work on arrays [B, T, H] or [B, T, H, K], or a sum over K, over the heads of a group or over tokens, around the kernels of a GPU, got input #0 by affine_map<(d0, d1, d2) -> (d0, d2, d1)>}}
   %y = linalg.generic {indexing_maps = [#swapped, #id], iterator_types = ["parallel", "parallel", "parallel"]}
       ins(%x : tensor<1x4x256xf32>) outs(%e : tensor<1x256x4xf32>) {
   ^bb0(%a: f32, %out: f32):
@@ -17,21 +17,40 @@ func.func @by_head_first(%x: tensor<1x4x256xf32>) -> tensor<1x256x4xf32> {
 
 // -----
 
-// The gradient of a bias a channel: a sum over all tokens of rows.
-#bthk = affine_map<(h, k, b, t) -> (b, t, h, k)>
-#hk = affine_map<(h, k, b, t) -> (h, k)>
-func.func @rows_of_all_tokens(%x: tensor<1x256x4x64xf32>) -> tensor<4x64xf32> {
+// A sum over all heads of a token.
+#bth = affine_map<(b, t, h) -> (b, t, h)>
+#bt = affine_map<(b, t, h) -> (b, t)>
+func.func @all_heads(%x: tensor<1x256x4xf32>) -> tensor<1x256xf32> {
   %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<4x64xf32>
-  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<4x64xf32>) -> tensor<4x64xf32>
-  // expected-error @below {{got 2 parallel and 2 reduced dimensions}}
-  %y = linalg.generic {indexing_maps = [#bthk, #hk], iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
-      ins(%x : tensor<1x256x4x64xf32>) outs(%z : tensor<4x64xf32>) {
+  %e = tensor.empty() : tensor<1x256xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<1x256xf32>) -> tensor<1x256xf32>
+  // expected-error @below {{got 2 parallel and 1 reduced dimensions}}
+  %y = linalg.generic {indexing_maps = [#bth, #bt], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x : tensor<1x256x4xf32>) outs(%z : tensor<1x256xf32>) {
   ^bb0(%a: f32, %acc: f32):
     %r = arith.addf %acc, %a : f32
     linalg.yield %r : f32
-  } -> tensor<4x64xf32>
-  return %y : tensor<4x64xf32>
+  } -> tensor<1x256xf32>
+  return %y : tensor<1x256xf32>
+}
+
+// -----
+
+// A sum over tokens and heads of rows.
+#bthk = affine_map<(k, b, t, h) -> (b, t, h, k)>
+#k = affine_map<(k, b, t, h) -> (k)>
+func.func @rows_of_all_heads(%x: tensor<1x256x8x64xf32>) -> tensor<64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+  // expected-error @below {{got input #0 by affine_map<(d0, d1, d2, d3) -> (d1, d2, d3, d0)>}}
+  %y = linalg.generic {indexing_maps = [#bthk, #k], iterator_types = ["parallel", "reduction", "reduction", "reduction"]}
+      ins(%x : tensor<1x256x8x64xf32>) outs(%z : tensor<64xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %r = arith.addf %acc, %a : f32
+    linalg.yield %r : f32
+  } -> tensor<64xf32>
+  return %y : tensor<64xf32>
 }
 
 // -----

@@ -258,6 +258,89 @@ func.func @gates(%x: tensor<?x?x4xf32>, %g: tensor<?x?x4xf32>) -> (tensor<?x?x4x
 
 // -----
 
+// The same with a gate a channel: the gradient, its sum over tokens and that over tokens and channels. Chunks of 16 tokens
+// leave a thread registers for both sums, and a multiprocessor for four CTAs. A part of a sum is a row of columns.
+// CHECK-LABEL: gdn_tile.program @channels_map(
+// CHECK-SAME: %x0: memref<1x?x4x64xbf16, {{.*}}>, %x1: memref<1x?x4x64xf32, {{.*}}>, %x2: memref<4xf32, {{.*}}>, %x3: memref<4x64xf32,
+// CHECK-SAME: outs(%y: memref<1x?x4x64xbf16, {{.*}}>, %y1: memref<1x32x4x64xf32, {{.*}}>, %y2: memref<1x32x4x64xf32,
+// CHECK-SAME: min_ctas = 4
+// CHECK-SAME: roles = [<name = "rows", warps = 4, registers = 128, steps = ["state"], lanes_per_row = 16>]
+// CHECK: %[[BIAS:.*]] = gdn_tile.load %x3[%{{.*}}, %c0] axes [1] {{.*}} -> tensor<64xf32>
+// CHECK: scf.for %[[T:.*]] = {{.*}} step %c512 iter_args(%[[A:.*]] = {{.*}}, %[[B:.*]] = {{.*}}) -> (tensor<16x64xf32>, tensor<16x64xf32>)
+// CHECK: linalg.broadcast ins(%[[BIAS]] : tensor<64xf32>) {{.*}} dimensions = [0]
+// CHECK: gdn_tile.store {{.*}}, %y[
+// CHECK: %[[ROWS:.*]] = linalg.broadcast {{.*}} dimensions = [1]
+// CHECK: %[[INSIDE:.*]] = arith.cmpi slt, %[[ROWS]], %{{.*}} : tensor<16x64xi32>
+// CHECK: arith.select %[[INSIDE]]
+// CHECK: linalg.reduce {{.*}} dimensions = [0]
+// CHECK: gdn_tile.store {{.*}}, %y1[%c0, %{{.*}}, %{{.*}}, %c0] axes [3]
+// CHECK-LABEL: gdn_tile.program @channels_sum(
+// CHECK-SAME: outs(%y: memref<4x64xbf16, {{.*}}>, %y1: memref<4xf32,
+// CHECK: scf.for
+// CHECK: gdn_tile.load %x0[%c0, %{{.*}}, %{{.*}}, %c0] axes [1, 3]
+// CHECK: %[[COLUMNS:.*]] = linalg.reduce {{.*}} dimensions = [0]
+// CHECK: %[[ROUNDED:.*]] = arith.truncf %[[COLUMNS]]
+// CHECK: gdn_tile.store %[[ROUNDED]], %y[%{{.*}}, %c0] axes [1]
+// CHECK: %[[OTHER:.*]] = linalg.reduce {{.*}} dimensions = [0]
+// CHECK: %[[ALL:.*]] = linalg.reduce ins(%[[OTHER]] : tensor<64xf32>) {{.*}} dimensions = [0]
+// CHECK: tensor.extract %[[ALL]][]
+// CHECK: gdn_tile.store {{.*}}, %y1[%{{.*}}] axes [0]
+// CHECK-LABEL: func.func @channels
+// CHECK: %[[MAP:.*]]:3 = gdn_tile.launch @channels_map grid(%c1, %c4, %c32)
+// CHECK: gdn_tile.launch @channels_sum grid(%c1, %c4, %c1) tokens(%c32) ins(%[[MAP]]#1, %[[MAP]]#2 :
+#all = affine_map<(b, t, h, k) -> (b, t, h, k)>
+#h = affine_map<(b, t, h, k) -> (h)>
+#hk = affine_map<(b, t, h, k) -> (h, k)>
+#id = affine_map<(h, k) -> (h, k)>
+func.func @channels(%x: tensor<1x?x4x64xbf16>, %g: tensor<1x?x4x64xf32>, %rate: tensor<4xf32>, %bias: tensor<4x64xf32>)
+    -> (tensor<1x?x4x64xbf16>, tensor<4x64xbf16>, tensor<4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c1 = arith.constant 1 : index
+  %t = tensor.dim %x, %c1 : tensor<1x?x4x64xbf16>
+  %e = tensor.empty(%t) : tensor<1x?x4x64xbf16>
+  %y = linalg.generic {indexing_maps = [#all, #all, #h, #hk, #all], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%x, %g, %rate, %bias : tensor<1x?x4x64xbf16>, tensor<1x?x4x64xf32>, tensor<4xf32>, tensor<4x64xf32>) outs(%e : tensor<1x?x4x64xbf16>) {
+  ^bb0(%a: bf16, %d: f32, %r: f32, %c: f32, %out: bf16):
+    %w = arith.extf %a : bf16 to f32
+    %s = arith.addf %w, %c : f32
+    %m = arith.mulf %s, %r : f32
+    %n = arith.mulf %m, %d : f32
+    %o = arith.truncf %n : f32 to bf16
+    linalg.yield %o : bf16
+  } -> tensor<1x?x4x64xbf16>
+  %f = tensor.empty() : tensor<4x64xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%f : tensor<4x64xf32>) -> tensor<4x64xf32>
+  %s = linalg.generic {indexing_maps = [#all, #all, #hk, #hk], iterator_types = ["reduction", "reduction", "parallel", "parallel"]}
+      ins(%x, %g, %bias : tensor<1x?x4x64xbf16>, tensor<1x?x4x64xf32>, tensor<4x64xf32>) outs(%z : tensor<4x64xf32>) {
+  ^bb0(%a: bf16, %d: f32, %c: f32, %acc: f32):
+    %w = arith.extf %a : bf16 to f32
+    %m = arith.addf %w, %c : f32
+    %n = arith.mulf %m, %d : f32
+    %r = arith.addf %acc, %n : f32
+    linalg.yield %r : f32
+  } -> tensor<4x64xf32>
+  %p = tensor.empty() : tensor<4x64xbf16>
+  %q = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%s : tensor<4x64xf32>) outs(%p : tensor<4x64xbf16>) {
+  ^bb0(%a: f32, %out: bf16):
+    %o = arith.truncf %a : f32 to bf16
+    linalg.yield %o : bf16
+  } -> tensor<4x64xbf16>
+  %i = tensor.empty() : tensor<4xf32>
+  %j = linalg.fill ins(%zero : f32) outs(%i : tensor<4xf32>) -> tensor<4xf32>
+  %u = linalg.generic {indexing_maps = [#all, #all, #h], iterator_types = ["reduction", "reduction", "parallel", "reduction"]}
+      ins(%x, %g : tensor<1x?x4x64xbf16>, tensor<1x?x4x64xf32>) outs(%j : tensor<4xf32>) {
+  ^bb0(%a: bf16, %d: f32, %acc: f32):
+    %w = arith.extf %a : bf16 to f32
+    %n = arith.mulf %w, %d : f32
+    %r = arith.addf %acc, %n : f32
+    linalg.yield %r : f32
+  } -> tensor<4xf32>
+  return %y, %q, %u : tensor<1x?x4x64xbf16>, tensor<4x64xbf16>, tensor<4xf32>
+}
+
+// -----
+
 // What somebody reads before the next op stays a program of its own, and so does what shares nothing with the others.
 // CHECK-LABEL: gdn_tile.program @apart_map(
 // CHECK-LABEL: gdn_tile.program @apart_map_0(
