@@ -19,21 +19,33 @@ using namespace mlir::gdn;
 
 Pieces gdn::loadChannelGates(Program &p, Value t) {
   // Those who sum them up load them: they have no slots in a kernel.
-  Pieces gates;
+  SmallVector<Program, 2> parts;
   for (int64_t first = 0, size = keyPieceChannels(p); first < p.facts.K;
        first += size) {
-    Program part = p;
+    Program &part = parts.emplace_back(p);
     part.facts.K = size;
     part.firstK = p.b.index(first);
-    part.loadStep = "decay";
-    part.loadGateParameters();
-    // A kernel has registers for all gates before sums take any.
-    bool sumsLater = areBlocksInRange(p);
-    gates.push_back(sumsLater ? loadLog2Gate(part, t) : cumulatedGate(part, t));
+    // Kernels of bounded gates share out their registers otherwise.
+    bool isBounded = p.facts.gateDomain == GateDomain::Bounded;
+    part.loadStep = isBounded ? "raw_gates" : "decay";
   }
-  if (areBlocksInRange(p))
-    for (Value &gate : gates)
-      gate = tile::ScanOp::create(p.b, gate, /*axis=*/0, /*reverse=*/false);
+  Pieces gates;
+  auto makeAll = [&](auto make) {
+    for (Program &part : parts) {
+      part.loadGateParameters();
+      gates.push_back(make(part));
+    }
+  };
+  if (!areBlocksInRange(p)) {
+    makeAll([&](Program &part) { return cumulatedGate(part, t); });
+    return gates;
+  }
+  // A kernel has registers for all gates before sums take any, but logarithms
+  // of raw ones take more than these.
+  makeAll([&](Program &part) { return loadGate(part, t); });
+  for (auto [part, gate] : llvm::zip(parts, gates))
+    gate = tile::ScanOp::create(p.b, toLog2Gate(part, t, gate), /*axis=*/0,
+                                /*reverse=*/false);
   return gates;
 }
 

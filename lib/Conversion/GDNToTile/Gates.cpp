@@ -175,19 +175,21 @@ static Value activateGate(Program &p, Value gate) {
   llvm_unreachable("covered switch");
 }
 
-Value gdn::loadLog2Gate(Program &p, Value t) {
+Value gdn::loadGate(Program &p, Value t) {
   TileBuilder &b = p.b;
   int64_t C = p.facts.C;
-  Value gate;
-  if (p.facts.decay == DecayKind::Scalar) {
-    b.step("gates");
-    gate = b.load(p["gate"], {p.batch, t, p.head}, {1}, {C}, getCut(p));
-  } else {
-    b.step(p.loadStep);
-    gate = b.load(p["gate"], tokenOffsets(p, t, p.head, p.firstK), {1, 3},
-                  {C, p.facts.K}, p.end);
-    b.step("decay");
-  }
+  bool isScalar = p.facts.decay == DecayKind::Scalar;
+  b.step(isScalar ? StringRef("gates") : p.loadStep);
+  if (isScalar)
+    return b.load(p["gate"], {p.batch, t, p.head}, {1}, {C}, getCut(p));
+  return b.load(p["gate"], tokenOffsets(p, t, p.head, p.firstK), {1, 3},
+                {C, p.facts.K}, p.end);
+}
+
+Value gdn::toLog2Gate(Program &p, Value t, Value gate) {
+  TileBuilder &b = p.b;
+  int64_t C = p.facts.C;
+  b.step(p.facts.decay == DecayKind::Scalar ? "gates" : "decay");
   // What all channels have in common is a factor of the mask, one number a
   // token.
   double bound = p.facts.lowerBound * M_LOG2E;

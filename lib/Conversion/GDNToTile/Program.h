@@ -170,9 +170,14 @@ Value loadValuesT(Program &p, Value t);
 Value loadBeta(Program &p, Value t);
 /// The same of an array's `beta`; a chunk of one token needs no `t`.
 Value activateBeta(Program &p, Value beta, Value t = {});
-/// The log2 gate [C] or [C, K] in f32, or in f64 where chunks sum it in that
+/// The gate [C] or [C, K] as it is in memory.
+Value loadGate(Program &p, Value t);
+/// The log2 gate of a loaded one in f32, or in f64 where chunks sum it in that
 /// and it has the digits; zero beyond the end, never -inf.
-Value loadLog2Gate(Program &p, Value t);
+Value toLog2Gate(Program &p, Value t, Value gate);
+inline Value loadLog2Gate(Program &p, Value t) {
+  return toLog2Gate(p, t, loadGate(p, t));
+}
 /// The log2 gates [K] of an array's `gate`, of a token and a gate per key
 /// channel.
 Value activateChannelGate(Program &p, Value gate);

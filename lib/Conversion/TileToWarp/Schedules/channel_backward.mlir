@@ -82,9 +82,14 @@ gdn_warp.schedule_template @recurrence.channel_gates schedules ["cta_per_head", 
 #carried = #gdn_warp.channel_template<name = "carried", depth = <1 chunks>, from = ["sums"], to = ["low_keys", "high_keys"]>
 #sums = #gdn_warp.channel_template<name = "sums", depth = <2 chunks>, from = ["scores"], to = ["finish"]>
 
+// Bounded gates become logarithms one half after the other, so that the pairs need fewer registers.
+#raw_pairs = #gdn_warp.role_template<name = "pairs", warps = 4, registers = 136, steps = ["decay", "raw_gates", "scores", "sums"], late_addresses = true>
+#raw_low_keys = #gdn_warp.role_template<name = "low_keys", warps = 4, registers = 176, steps = ["low_keys"], share_code = true, late_addresses = true>
+#raw_high_keys = #gdn_warp.role_template<name = "high_keys", warps = 4, registers = 176, steps = ["high_keys"], share_code = true, late_addresses = true>
+
 // Gates of any strength have a rare kind of chunk (the steps `low_pairs` and `high_pairs`), whose pieces are half as wide. The
 // warps that copy have more addresses of them, for which 24 registers are too few.
-#any_pairs = #gdn_warp.role_template<name = "pairs", warps = 4, registers = 104, steps = ["decay", "scores", "sums"], late_addresses = true>
+#any_pairs = #gdn_warp.role_template<name = "pairs", warps = 4, registers = 104, steps = ["decay", "raw_gates", "scores", "sums"], late_addresses = true>
 #any_low_keys = #gdn_warp.role_template<name = "low_keys", warps = 4, registers = 184, steps = ["low_keys", "low_pairs"], share_code = true, late_addresses = true>
 #any_high_keys = #gdn_warp.role_template<name = "high_keys", warps = 4, registers = 184, steps = ["high_keys", "high_pairs"], share_code = true, late_addresses = true>
 #any_copy = #gdn_warp.role_template<name = "move", warps = 1, registers = 40, steps = ["load", "load_state", "load_gradient", "load_keys"]>
@@ -97,6 +102,12 @@ gdn_warp.schedule_template @gradients.channel_gates.any schedules ["cta_per_head
     attributes {chunks_per_iteration = 1 : i64}
     roles [#any_pairs, #any_low_keys, #any_high_keys, #any_copy, #any_vectors_of, #any_finish, #any_rest]
     channels [#tokens, #states, #adjoints, #rows, #decays, #masks, #tiles, #carried, #sums]
+
+gdn_warp.schedule_template @gradients.channel_gates.raw schedules ["cta_per_head", "cta_per_v_tile"] stages ["gradients"]
+    when <steps = ["load_state", "decay", "raw_gates"]>
+    attributes {chunks_per_iteration = 1 : i64}
+    roles [#raw_pairs, #raw_low_keys, #raw_high_keys, #copy, #vectors_of, #finish, #factors_of]
+    channels [#tokens, #states, #adjoints, #rows, #sums_of, #factors, #masks, #tiles, #carried, #sums]
 
 gdn_warp.schedule_template @gradients.channel_gates schedules ["cta_per_head", "cta_per_v_tile"] stages ["gradients"]
     when <steps = ["load_state", "decay"]>

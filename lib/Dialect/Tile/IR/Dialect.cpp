@@ -41,14 +41,14 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
 
 ArrayRef<StringLiteral> TileDialect::getSteps() {
   static constexpr StringLiteral steps[] = {
-      "load",      "load_output",  "load_state",  "load_gradient",
-      "load_keys", "load_between", "load_kept",   "load_write",
-      "gates",     "norms",        "query_norms", "decay",
-      "halves",    "factors",      "scores",      "solve",
-      "low_keys",  "high_keys",    "low_pairs",   "high_pairs",
-      "low_state", "high_state",   "sums",        "finish",
-      "state",     "keep",         "store",       "store_state",
-      "cast",      "activate"};
+      "load",        "load_output",  "load_state",  "load_gradient",
+      "load_keys",   "load_between", "load_kept",   "load_write",
+      "gates",       "norms",        "query_norms", "decay",
+      "halves",      "factors",      "scores",      "solve",
+      "low_keys",    "high_keys",    "low_pairs",   "high_pairs",
+      "low_state",   "high_state",   "raw_gates",   "sums",
+      "finish",      "state",        "keep",        "store",
+      "store_state", "cast",         "activate"};
   return steps;
 }
 
