@@ -77,7 +77,7 @@ static constexpr Role roles[] = {
     {"dgate", false, kGates, {}, kTokens},
     {"dbeta", false, kGates},
     {"da_log", false, kVector},
-    {"ddt_bias", false, kVector},
+    {"ddt_bias", false, kVector, {}, {-1, -1, 0, 1}},
     {"dinitial_state",
      false,
      kStates,

@@ -19,20 +19,14 @@ from . import _library, _manifest
 from ._arguments import NO_POOL, Call, output_shapes, torch_type
 from ._manifest import GradientForm
 
-_LOG, _LINEAR, _RAW, _BOUNDED = map(_library.GATE_DOMAINS.__getitem__, ("log", "linear", "raw", "bounded"))
+_LOG, _LINEAR, _RAW = map(_library.GATE_DOMAINS.__getitem__, ("log", "linear", "raw"))
 #: What linear gates are raised to, so that the gradient holds at gates of 0: what it lets through of a state is below
 #: what 16 bits round.
 _LEAST_GATE = 2.0**-10
 #: What kernels raise the logarithm of a gate to, or a little less.
 _LEAST_LOG_GATE = -89.0
-#: Where the sigmoid of a bounded gate is 0 or 1 in float32, and its derivative 0: kernels get no more than that.
-_MOST_BOUNDED = 200.0
-#: The largest factor that a bounded gate is multiplied by in float32.
-_MOST_RATE = 1e30
 #: The forms of the kernels.
 _FORMS = _manifest.gradient_forms(_library.MANIFEST)
-#: Those whose kernels take no parameters of raw gates: they are 0.
-_BARE = _manifest.gradient_forms(_library.MANIFEST, fact="bare")
 #: Those of kernels of segments.
 _CUT_FORMS = _manifest.gradient_forms(_library.MANIFEST, fact="split")
 
@@ -119,11 +113,6 @@ def form_of(q: Tensor, v: Tensor, g: Tensor | None, beta: Tensor | None, options
     )  # fmt: skip
 
 
-def _takes_parameters(form: GradientForm) -> bool:
-    """Whether the kernels of a form take A_log and dt_bias."""
-    return form.gate_domain in _library.PARAMETRIC_GATES and form not in _BARE
-
-
 def has_segments(form: GradientForm) -> bool:
     """Whether there are kernels that compute the gradients of this form in segments."""
     return form in _CUT_FORMS
@@ -147,20 +136,11 @@ def _same(gradient: Tensor) -> Tensor:
     return gradient
 
 
-def _with_bias(g: Tensor, dt_bias: Tensor | None) -> Tensor:
-    """Raw gates with their biases, which a call may have in a row, in the type of the gates."""
-    return g if dt_bias is None else g + dt_bias.to(g.dtype).reshape(g.shape[2:])
-
-
-def _of_heads(A_log: Tensor, g: Tensor) -> Tensor:
-    """A parameter of heads beside gates of tokens."""
-    return A_log.reshape(A_log.shape[0], *(1,) * (g.dim() - 3))
-
-
 def _raw_gate(g: Tensor, A_log: Tensor, dt_bias: Tensor | None) -> tuple[Tensor, ...]:
     """The logarithms -exp(A_log) softplus(x), x = g + dt_bias, with x and -exp(A_log), in float64: float32 has no room
-    for the factors of many a gate that it has room for."""
-    x, rate = _with_bias(g.double(), dt_bias), _of_heads(A_log, g).double().exp().neg_()
+    for the factors of many a gate that it has room for. Biases of channels may lie in a row."""
+    x = g.double() if dt_bias is None else g.double() + dt_bias.reshape(g.shape[2:])
+    rate = A_log.reshape(A_log.shape[0], *(1,) * (g.dim() - 3)).double().exp().neg_()
     # Above 40 softplus(x) is x in float64.
     return torch.nn.functional.softplus(x, threshold=40.0).mul_(rate), x, rate
 
@@ -170,18 +150,10 @@ def _gate(
 ) -> tuple[Tensor | None, _Chain, Any]:
     """The gates as the kernels take them, the way back, and what the gradients of a raw gate's parameters need where
     the kernels do not compute them."""
-    has_parameters = A_log is not None or dt_bias is not None
-    if g is None or (domain == form.gate_domain and (_takes_parameters(form) or not has_parameters)):
+    if g is None or domain == form.gate_domain:
         return g, _same, None
-    x = g.float()
-    if domain == _BOUNDED:
-        # The kernels have the rest of the gate, and its derivative.
-        logarithms = x.new_zeros(g.shape[2]) if A_log is None else A_log.float()
-        rate = _of_heads(logarithms, g).exp().clamp_max_(_MOST_RATE)
-        x = (_with_bias(x, dt_bias) * rate).clamp_(-_MOST_BOUNDED, _MOST_BOUNDED).contiguous()
-        return x, lambda gradient: gradient * rate, (x, rate)
     if domain == _LINEAR:
-        x = x.clamp_min(_LEAST_GATE)
+        x = g.float().clamp_min(_LEAST_GATE)
         return x.log().contiguous(), lambda gradient: gradient / x, None
     if domain == _RAW:
         log, x, rate = _raw_gate(g, A_log, dt_bias)
@@ -221,7 +193,7 @@ def convert(
     form = form_of(q, v, g, beta, options)
     gates, back_g, raw = _gate(g, A_log, dt_bias, _library.gate_domain_of(options), form)
     betas, back_beta = convert_beta(beta, _library.beta_domain_of(options), form)
-    parameters = (A_log, dt_bias) if _takes_parameters(form) else (None, None)
+    parameters = (A_log, dt_bias) if form.gate_domain in _library.PARAMETRIC_GATES else (None, None)
     tokens = map(packed, (q, k, v, gates, betas))
     ends = boundaries(q) if cu_seqlens is None else cu_seqlens
     return KernelCall(

@@ -101,10 +101,9 @@ def hopper_modules(manifest: Manifest) -> list[Module]:
         tokens = [row["tokens"] for row in hopper["chunks"] if _manifest.is_in(choice, [row["of"]])]
         attributes += [f"chunk_size = {number} : i64" for number in tokens[:1]]
         facts = _manifest.facts_of(manifest, choice, known)
-        without = [array for row in (table, *map(hopper["facts"].get, facts)) for array in row.get("without", [])]
-        takes, gives = ([name for name in hopper[use] if name not in without] for use in ("arguments", table["results"]))
+        takes = [name for name in hopper["arguments"] if name not in table.get("without", [])]
         function = Function(
-            table["op"], [*takes, *table.get("takes", [])], gives,
+            table["op"], [*takes, *table.get("takes", [])], hopper[table["results"]],
             run_time_states=table["states"] == "run time", attributes=tuple(attributes),
         )  # fmt: skip
         notes = _noted(hopper["variants"][table["variants"]], facts)

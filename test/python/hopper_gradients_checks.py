@@ -16,7 +16,7 @@ from gdn import _library  # noqa: E402
 #: Of the plain form; with norms; with raw gates and logits, too.
 KERNELS, WITH_NORMS, OF_A_MODEL, KERNELS_OF_SEGMENTS = 3, 7, 9, 11
 #: With a gate a channel, two of which round what the heads of a group have added up; with norms.
-OF_CHANNELS, OF_CHANNELS_WITH_NORMS = 6, 8
+OF_CHANNELS, OF_CHANNELS_WITH_NORMS, OF_RAW = 5, 7, 2
 INPUTS = (
     "q", "k", "v", "g", "beta", "A_log", "dt_bias", "initial_state", "cu_seqlens", "d_o", "d_state", "state_indices",
     "has_initial_state", "step_states", "step_indices", "num_accepted", "parents",
@@ -111,19 +111,19 @@ LOG, LOG_NORMS, BOUNDED, BOUNDED_NORMS = (
 
 @pytest.mark.parametrize("ends", STATES)
 def test_launches_of_channels(ends):
-    """Bounded gates without parameters, whose rate is 1 and whose bias 0, and logarithms, which have no chain rule."""
+    """Logarithms, which have no chain rule, and bounded gates, whose parameters two fills make where a call has none."""
     states, layout = STATES[ends]
-    assert run(of_channels(states=states), options=BOUNDED_NORMS | layout) == OF_CHANNELS_WITH_NORMS
-    assert run(of_channels(states=states, H=4), options=BOUNDED | layout) == OF_CHANNELS
-    assert run(of_channels(states=states), options=LOG_NORMS | layout) == OF_CHANNELS_WITH_NORMS - 1
-    assert run(of_channels(states=states, H=4), options=LOG | layout) == OF_CHANNELS - 1
+    assert run(of_channels(states=states), options=BOUNDED_NORMS | layout) == OF_CHANNELS_WITH_NORMS + OF_RAW + 2
+    assert run(of_channels(states=states, H=4), options=BOUNDED | layout) == OF_CHANNELS + OF_RAW + 2
+    assert run(of_channels(states=states), options=LOG_NORMS | layout) == OF_CHANNELS_WITH_NORMS
+    assert run(of_channels(states=states, H=4), options=LOG | layout) == OF_CHANNELS
 
 
 def test_conversions_of_channels():
     """Gates in 16 bits, and fewer channels."""
     for arguments in (of_channels(gates="bfloat16"), of_channels(K=64, states=False)):
         names = driver.kernels_of(lambda: run(arguments, options=BOUNDED_NORMS))
-        assert len(names) > OF_CHANNELS_WITH_NORMS and any("convert" in name for name in names)
+        assert len(names) > OF_CHANNELS_WITH_NORMS + OF_RAW + 2 and any("convert" in name for name in names)
 
 
 def test_segments():
@@ -271,7 +271,7 @@ def test_explain():
 
 @pytest.mark.parametrize("heads,saves", [(4, "inputs"), (128, "states")])
 def test_explain_channels(heads, saves):
-    """A model's call, of raw gates in 16 bits that torch prepares for the kernels. Saved states pay with many heads."""
+    """A model's call, all of which the kernels compute. Saved states pay with many heads."""
     make = {"device": "meta"}
     q, v = (torch.empty(1, 4096, count, 128, dtype=torch.bfloat16, **make) for count in (heads // 2, heads))
     beta = torch.empty(1, 4096, heads, dtype=torch.bfloat16, **make)
@@ -282,9 +282,10 @@ def test_explain_channels(heads, saves):
     )  # fmt: skip
     backward = choice.backward
     saved = "" if saves == "inputs" else "_saved"
-    assert backward.kernel == f"gdn_hopper_backward_channel_bf16_l2_bounded_f32{saved}_cta_per_v_tile"
+    assert backward.kernel == f"gdn_hopper_backward_channel_bf16_l2_bounded_bf16_logit_bf16{saved}_cta_per_v_tile"
     # Without the recurrence of states.
-    assert backward.launches == OF_CHANNELS_WITH_NORMS - bool(saved) and backward.saves == saves
+    # The gradients of logits have a program, too.
+    assert backward.launches == OF_CHANNELS_WITH_NORMS + OF_RAW + 1 - bool(saved) and backward.saves == saves
     assert (backward.why_inputs or "").startswith("" if saved else "time") and backward.segment_tokens == 0
 
 

@@ -27,7 +27,8 @@ def backward(q, k, v, g, beta, A_log, dt_bias, state, cu, d_o, d_state, *rest):
     decay = "Channel" if g is not None and g.dim() == 4 else "Head"
     channels = next(size for size in _torch_backward_gpu._served(decay)[1] if size >= max(q.shape[3], v.shape[3]))
     kernel = GradientForm(channels, str(q.dtype).removeprefix("torch."), form["l2norm"], gate, logits, decay)
-    assert kernel in _torch_backward_gpu._FORMS and (A_log is None) == (names[gate] != "raw")
+    assert kernel in _torch_backward_gpu._FORMS
+    assert names[gate] in ("raw", "bounded") or A_log is None and dt_bias is None
     assert cu is not None and q.shape[0] == 1
     # Tokens in no sequence are not looked at, and their gradients are zeros.
     inside, cu_seqlens = slice(cu[0], cu[-1]), (cu - cu[0]).tolist()
@@ -93,6 +94,8 @@ SHORT |= {
     "channels, doubled logits": {**OF_CHANNELS, **FUSED, "logits": 2, "state": True},
     "channels without A_log": {**OF_CHANNELS, **FUSED, "absent": ("A_log",)},
     "channels, infinite rate": {**OF_CHANNELS, "log_rate": 100.0},
+    "channels, softplus": {**OF_CHANNELS, **FUSED, "gate": "raw", "logits": 1, "gates": torch.bfloat16},
+    "channels, softplus without norms": {**OF_CHANNELS, "gate": "raw", "logits": 1, "bias": "rows"},
 }
 
 
@@ -130,10 +133,10 @@ def test_values(kernels, case, ends):
     assert all(found[names.index(name)] is None for name in names if name not in given)
 
 
-@pytest.mark.parametrize("K,gate", [(64, "raw"), (128, "raw"), (128, "bounded")])
-def test_tokens_of_nobody(kernels, K, gate):
+@pytest.mark.parametrize("K,gate,channels", [(64, "raw", False), (128, "raw", False), (128, "raw", True), (128, "bounded", True)])
+def test_tokens_of_nobody(kernels, K, gate, channels):
     """NaN in tokens that no sequence has reaches nothing."""
-    given = make(gate=gate, logits=1, l2norm=True, dtype=torch.bfloat16, T=70, K=K, V=K, channels=gate == "bounded")
+    given = make(gate=gate, logits=1, l2norm=True, dtype=torch.bfloat16, T=70, K=K, V=K, channels=channels)
     bad = {name: x.detach().clone() for name, x in given.items()}
     for name in NAMES:
         bad[name][:, 50:] = float("nan")
@@ -151,14 +154,20 @@ def test_tokens_of_nobody(kernels, K, gate):
     ({}, "plain"), ({"l2norm": True}, "norm"), ({"l2norm": True, "gate": "raw", "logits": 1}, "norm raw logit"),
     ({"l2norm": True, "gate": "raw", "logits": 2}, "norm"),
     ({"gate": "raw", "logits": 1}, "plain"), ({"l2norm": True, "K": 64}, "norm"), ({"l2norm": True, "gate": "linear"}, "norm"),
+    ({"channels": True, "l2norm": True, "gate": "raw", "logits": 1}, "norm raw logit"),
+    ({"channels": True, "l2norm": True, "gate": "bounded", "logits": 1}, "norm bounded logit"),
+    ({"channels": True, "l2norm": True, "gate": "bounded"}, "norm bounded"), ({"channels": True, "gate": "bounded"}, "bounded"),
+    ({"channels": True, "gate": "raw"}, "plain"),
 ])  # fmt: skip
 def test_forms(form, words):
     """As much as there are kernels for is left to them."""
-    x, g = torch.empty(1, 8, 1, form.get("K", 128), dtype=torch.bfloat16), torch.empty(1, 8, 1)
+    x, beta = torch.empty(1, 8, 1, form.get("K", 128), dtype=torch.bfloat16), torch.empty(1, 8, 1)
+    g = x.float() if form.get("channels") else beta
     gate = _library.GATE_DOMAINS[form.get("gate", "log")]
     options = _library.pack_options(gate_domain=gate, beta_domain=form.get("logits", 0), l2norm=form.get("l2norm", False))
-    found = _torch_backward_gpu.form_of(x, x, g, g, options)
-    said = ["norm"] * found.norm + ["raw"] * (found.gate_domain == 2) + ["logit"] * (found.beta_domain == 1)
+    found = _torch_backward_gpu.form_of(x, x, g, beta, options)
+    domain = next(name for name, number in _library.GATE_DOMAINS.items() if number == found.gate_domain)
+    said = ["norm"] * found.norm + [domain] * (domain != "log") + ["logit"] * (found.beta_domain == 1)
     assert " ".join(said) == (words if words != "plain" else "")
 
 
