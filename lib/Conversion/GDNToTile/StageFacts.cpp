@@ -74,7 +74,7 @@ StageFacts gdn::readFacts(const Stage &stage) {
   if (auto bound = op->getAttrOfType<FloatAttr>("lower_bound"))
     facts.lowerBound = bound.getValueAsDouble();
   // Logarithms that the op says are not below are taken for it where they are.
-  if (facts.gateDomain == GateDomain::Log && facts.lowerBound < 0.0)
+  if (facts.gateDomain != GateDomain::Bounded && facts.lowerBound < 0.0)
     facts.leastLog2Gate =
         std::max(facts.leastLog2Gate, facts.lowerBound * M_LOG2E);
   facts.l2norm = op->hasAttr("qk_l2norm");

@@ -43,7 +43,7 @@ func.func @delta_rule_c17(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
 // A bounded gate has a bound.
 func.func @delta_rule_c18(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
     %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4xf32>) {
-  // expected-error @below {{expected lower_bound with gate_domain bounded, and with no other but log, got none with bounded}}
+  // expected-error @below {{expected lower_bound with gate_domain bounded, and none with linear, got none with bounded}}
   %r = gdn.chunk_gated_delta_rule q(%q : tensor<1x64x2x32xf32>)
       k(%k : tensor<1x64x2x32xf32>) v(%v : tensor<1x64x4x16xf32>)
       beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4xf32>)
@@ -56,7 +56,7 @@ func.func @delta_rule_c18(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
 // No other gate has one but logarithms, which may be said not to be below it.
 func.func @delta_rule_c18_unused(%q: tensor<1x64x2x32xf32>, %k: tensor<1x64x2x32xf32>,
     %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4xf32>) {
-  // expected-error @below {{expected lower_bound with gate_domain bounded, and with no other but log, got one with linear}}
+  // expected-error @below {{expected lower_bound with gate_domain bounded, and none with linear, got one with linear}}
   %r = gdn.chunk_gated_delta_rule q(%q : tensor<1x64x2x32xf32>)
       k(%k : tensor<1x64x2x32xf32>) v(%v : tensor<1x64x4x16xf32>)
       beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4xf32>)

@@ -187,11 +187,10 @@ static LogicalResult verifyGate(Operation *op, const Rule &rule) {
     return op->emitOpError(
         "expected a_log with gate_domain softplus, got none");
   // delta_rule_c18
-  bool mayHaveBound = rule.gateDomain == GateDomain::Bounded ||
-                      rule.gateDomain == GateDomain::Log;
+  bool mayHaveBound = rule.gateDomain != GateDomain::Linear;
   if (rule.lowerBound ? !mayHaveBound : rule.gateDomain == GateDomain::Bounded)
     return op->emitOpError("expected lower_bound with gate_domain bounded, and "
-                           "with no other but log, got ")
+                           "none with linear, got ")
            << (rule.lowerBound ? "one" : "none") << " with " << domain;
   // delta_rule_c19
   if (rule.lowerBound && !(std::isfinite(rule.lowerBound.getValueAsDouble()) &&

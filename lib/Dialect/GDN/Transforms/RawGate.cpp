@@ -107,11 +107,15 @@ static Value ratedForm(ImplicitLocOpBuilder &b, const RawGateElement &e,
                      rated);
 }
 
+Value gdn::sizeOfRawGate(ImplicitLocOpBuilder &b, const RawGateElement &e) {
+  return ratedForm(b, e, createSoftplus(b, e.x));
+}
+
 /// dg times the derivative of the softplus form: by x, whose `form` is the
 /// sigmoid, or by A_log, whose form is softplus.
 static Value softplusGradient(ImplicitLocOpBuilder &b, const RawGateElement &e,
                               Value (*form)(ImplicitLocOpBuilder &, Value)) {
-  Value size = ratedForm(b, e, createSoftplus(b, e.x));
+  Value size = sizeOfRawGate(b, e);
   Value slope = ratedForm(b, e, form(b, e.x));
   slope = selectAbove(b, size, kMostGate, constant(b, 0.0), slope);
   return mul(b, arith::NegFOp::create(b, slope), e.dg);

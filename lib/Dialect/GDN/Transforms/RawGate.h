@@ -27,6 +27,8 @@ struct RawGateElement {
   std::optional<double> lowerBound;
 };
 
+/// -log of the decay of the form with softplus.
+Value sizeOfRawGate(ImplicitLocOpBuilder &b, const RawGateElement &e);
 /// The gradient of x (spec 5.5). Like that of A_log it is right for any finite
 /// A_log and x, and x of infinity, wherever f32 has room for it: no factor of
 /// it is infinite while another one is 0.
