@@ -34,6 +34,7 @@ using namespace mlir;
 void gdn::registerPasses() {
   registerPlanCallsPass();
   registerNameArgumentsPass();
+  registerBoundGatesPass();
   registerPlanStagesPass();
   registerRaiseBuffersPass();
   registerSplitSequencesPass();
@@ -60,6 +61,7 @@ void gdn::registerPasses() {
   tile::registerPrepareBufferizationPass();
   tile::registerScheduleWorkItemsPass();
   tile::registerSplitRowsPass();
+  tile::registerGuardLaunchesPass();
   tile::registerStackProductsPass();
   tile::registerTransposeTilesPass();
   registerUnrollChunksPass();

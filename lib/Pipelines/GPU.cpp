@@ -41,6 +41,8 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
   // linalg around launches --> programs of their own. Behind the check above,
   // which says more of a layer that there is no kernel for.
   manager.addPass(createOutlineLinalgPass());
+  // scf.if around launches --> work items that leave
+  manager.addPass(tile::createGuardLaunchesPass());
   // for which chip
   manager.addPass(createAttachTargetPass({options.chip}));
   // who does what

@@ -10,6 +10,7 @@
 
 #include "gdn/Dialect/Tile/IR/Tile.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -46,6 +47,9 @@ static ArrayNotes readResultNotes(Value value) {
         dyn_cast_if_present<FunctionOpInterface>(use.getOwner()->getParentOp());
     if (auto cast = dyn_cast<tensor::CastOp>(use.getOwner()))
       more = readResultNotes(cast.getResult());
+    else if (auto choice = dyn_cast<scf::IfOp>(use.getOwner()->getParentOp());
+             choice && isa<scf::YieldOp>(use.getOwner()))
+      more = readResultNotes(choice.getResult(use.getOperandNumber()));
     else if (function && use.getOwner()->hasTrait<OpTrait::ReturnLike>())
       more = makeNotes([&](StringRef name) {
         return function.getResultAttr(use.getOperandNumber(), name);
@@ -156,28 +160,43 @@ static LogicalResult verifyArgumentNotes(FunctionOpInterface function,
   return success();
 }
 
+/// Checks that stages make what `use` returns, on each side of a branch, and
+/// that nothing else takes it. `notes` are those on result `number`.
+static LogicalResult verifyMade(FunctionOpInterface function, unsigned number,
+                                ArrayNotes notes, OpOperand &use) {
+  Value made = use.get();
+  while (auto cast = made.getDefiningOp<tensor::CastOp>())
+    made = cast.getSource();
+  for (OpOperand *other : usesThroughCasts(made))
+    if (other != &use)
+      return function.emitOpError("expected ")
+             << nameOf(notes) << " on a state that is returned alone, got it "
+             << "on result " << number << ", which '"
+             << other->getOwner()->getName() << "' takes, too";
+  if (auto choice = made.getDefiningOp<scf::IfOp>()) {
+    unsigned place = cast<OpResult>(made).getResultNumber();
+    for (scf::YieldOp side : {choice.thenYield(), choice.elseYield()})
+      if (failed(
+              verifyMade(function, number, notes, side->getOpOperand(place))))
+        return failure();
+    return success();
+  }
+  if (made.getDefiningOp() && isStageOrLaunch(made.getDefiningOp()))
+    return success();
+  return function.emitOpError("expected ")
+         << nameOf(notes) << " on a state that a stage makes, got it on "
+         << "result " << number << ", which none makes";
+}
+
 /// Checks the notes on a result.
 static LogicalResult verifyResultNotes(FunctionOpInterface function,
                                        OpOperand &result) {
   unsigned number = result.getOperandNumber();
   ArrayNotes notes = makeNotes(
       [&](StringRef name) { return function.getResultAttr(number, name); });
-  if (!notes.isOptional && !notes.isStrided)
-    return success();
-  Value made = result.get();
-  while (auto cast = made.getDefiningOp<tensor::CastOp>())
-    made = cast.getSource();
-  if (!made.getDefiningOp() || !isStageOrLaunch(made.getDefiningOp()))
-    return function.emitOpError("expected ")
-           << nameOf(notes) << " on a state that a stage makes, got it on "
-           << "result " << number << ", which none makes";
-  for (OpOperand *use : usesThroughCasts(made))
-    if (use != &result)
-      return function.emitOpError("expected ")
-             << nameOf(notes) << " on a state that is returned alone, got it "
-             << "on result " << number << ", which '"
-             << use->getOwner()->getName() << "' takes, too";
-  return success();
+  return notes.isOptional || notes.isStrided
+             ? verifyMade(function, number, notes, result)
+             : success();
 }
 
 LogicalResult gdn::verifyNotes(FunctionOpInterface function) {

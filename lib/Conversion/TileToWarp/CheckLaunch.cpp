@@ -34,11 +34,19 @@ static bool isExtent(Value tokens, Value array, int64_t dim) {
       empty && empty.getType().isDynamicDim(dim) &&
       empty.getDynamicSize(dim) == tokens)
     return true;
-  if (auto of = dyn_cast<tensor::DimOp>(op))
+  auto isDim = [&](auto of) {
     return of.getSource() == array && of.getConstantIndex() == dim;
-  if (auto of = dyn_cast<memref::DimOp>(op))
-    return of.getSource() == array && of.getConstantIndex() == dim;
-  return false;
+  };
+  if (auto of = dyn_cast<tensor::DimOp>(op); of && isDim(of))
+    return true;
+  if (auto of = dyn_cast<memref::DimOp>(op); of && isDim(of))
+    return true;
+  // A launch leaves its outs as large as they are.
+  auto launch = array.getDefiningOp<tile::LaunchOp>();
+  return launch &&
+         isExtent(tokens,
+                  launch.getOutputs()[cast<OpResult>(array).getResultNumber()],
+                  dim);
 }
 
 LogicalResult gdn::checkTokens(tile::ProgramOp program, tile::LaunchOp launch) {

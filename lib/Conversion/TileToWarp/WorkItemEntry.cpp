@@ -106,6 +106,27 @@ LogicalResult WorkItemWriter::clearSkipped(OpBuilder &b, tile::ClearOp clear,
   return success();
 }
 
+LogicalResult WorkItemWriter::leaveUnread(OpBuilder &b, bool isBeside) {
+  IRMapping map = shared;
+  for (auto leave : program.getBody().getOps<tile::LeaveOp>()) {
+    if (!leave.getUnread())
+      continue;
+    Value condition = copyNumber(b, leave, leave.getCondition(), map);
+    if (!condition)
+      return failure();
+    auto branch =
+        scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    // Who waits for all CTAs has waited for what they do not wait for.
+    if (isBeside)
+      GridDependencyWaitOp::create(b, loc, /*then_launch=*/false,
+                                   /*launch_later=*/false, /*last_cta=*/true);
+    ExitOp::create(b, loc);
+  }
+  return success();
+}
+
 LogicalResult WorkItemWriter::enter(OpBuilder &b, const IRMapping &workItem,
                                     bool isBeside, bool early) {
   IRMapping map = workItem;
@@ -116,7 +137,7 @@ LogicalResult WorkItemWriter::enter(OpBuilder &b, const IRMapping &workItem,
   };
   for (Operation &op : program.getBody().front()) {
     if (auto leave = dyn_cast<tile::LeaveOp>(op);
-        leave && leave.getEarly() == early) {
+        leave && !leave.getUnread() && leave.getEarly() == early) {
       auto branch = createBranch(leave, leave.getCondition());
       if (!branch)
         return failure();

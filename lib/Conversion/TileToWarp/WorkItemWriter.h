@@ -42,6 +42,8 @@ public:
   /// Writes zeros where outputs have tokens that no sequence has: in front of
   /// the first one, and behind the last one. `workItem` has one of these two.
   void clearOutside(OpBuilder &b, const IRMapping &workItem);
+  /// Ends all CTAs if nobody reads what the program makes.
+  LogicalResult leaveUnread(OpBuilder &b, bool isBeside);
   /// Ends a CTA whose work item has nothing to do, clears what one does not
   /// compute (`gdn_tile.clear`), and lets others wait for the
   /// program that theirs says (`gdn_tile.leave`, `gdn_tile.await`,

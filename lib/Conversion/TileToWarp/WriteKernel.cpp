@@ -163,7 +163,8 @@ LogicalResult gdn::writeKernel(const Partition &partition, OpBuilder &b,
     waitUnlessBothFit(b, loc, partition.getProgram());
   if (!isBeside && !mayLeaveEarly)
     wait();
-  if (failed(workItems.prepare(b, schedule)))
+  if (failed(workItems.prepare(b, schedule)) ||
+      failed(workItems.leaveUnread(b, isBeside)))
     return failure();
   if (schedule.getVTiles() != 1) {
     // A CTA takes all V tiles of a head.

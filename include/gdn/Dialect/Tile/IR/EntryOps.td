@@ -19,7 +19,9 @@ def Tile_LeaveOp : Tile_Op<"leave"> {
     If `condition` holds, the program's only results that are read are zeros: the
     elements of `cleared` at the work item's sequence and head, its first two
     dimensions. So a GPU's CTA may end at once. With `early` the condition does
-    not depend on the previous launch, and a CTA does not wait for it.
+    not depend on the previous launch, and a CTA does not wait for it. With
+    `unread` nothing is read that the program makes, by any work item: the
+    condition follows from arrays alone, and no CTA does anything.
 
     Example:
 
@@ -30,7 +32,8 @@ def Tile_LeaveOp : Tile_Op<"leave"> {
   let arguments = (ins
       Arg<I1, "What follows from the work item alone.">:$condition,
       Arg<Variadic<AnyMemRef>, "The arrays [N, H, ...] that it makes zero.">:$cleared,
-      Arg<UnitAttr, "Whether it ends before the launch in front does.">:$early);
+      Arg<UnitAttr, "Whether it ends before the launch in front does.">:$early,
+      Arg<UnitAttr, "Whether the program has no effect if the condition holds.">:$unread);
   let assemblyFormat = [{
     $condition (`clears` `(` $cleared^ `:` type($cleared) `)`)? attr-dict
   }];

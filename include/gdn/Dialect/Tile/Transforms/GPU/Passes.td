@@ -42,6 +42,37 @@ def TransposeTilesPass : Pass<"gdn-tile-transpose-tiles", "::mlir::gdn::tile::Pr
     "::mlir::tensor::TensorDialect"];
 }
 
+def GuardLaunchesPass : Pass<"gdn-tile-guard-launches", "::mlir::ModuleOp"> {
+  let summary = "Branches of a function become conditions of its launches";
+  let description = [{
+    The host of a GPU does not wait for what kernels find out. So both sides of
+    an `scf.if` are launched, and work items of the side that is not taken leave
+    at once: their programs read what the condition follows from. A result of both
+    sides is one array, which the launches of either side write.
+
+    ```mlir
+    %y = scf.if %isLarge -> (tensor<?x4xf32>) {
+      %0 = gdn_tile.launch @f[...] ins(%x : ...) outs(%e : ...) ...
+      scf.yield %0
+    } else {
+      %1 = gdn_tile.launch @g[...] ins(%x : ...) outs(%e : ...) ...
+      scf.yield %1
+    }
+    // becomes
+    %0 = gdn_tile.launch @f[...] ins(%x, %size : ...) outs(%e : ...) ...
+    %y = gdn_tile.launch @g[...] ins(%x, %size : ...) outs(%0 : ...) ...
+    gdn_tile.program @f(..., %size : memref<?xf32>) ... {
+      %isLarge = ... // of elements of %size
+      gdn_tile.leave %isSmall
+    ```
+
+    Conditions are made of elements and sizes of arrays by ops without effects.
+    Each result of a branch is one of a launch on both sides.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
 def StackProductsPass : Pass<"gdn-tile-stack-products", "::mlir::gdn::tile::ProgramOp"> {
   let summary = "Products with a common right operand become one of more rows";
   let description = [{

@@ -1,0 +1,311 @@
+//===- GuardLaunches.cpp - Branches of a function without a host's choice -===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Dialect/Tile/IR/Tile.h"
+#include "gdn/Dialect/Tile/Transforms/GPU/Passes.h"
+
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
+
+#define DEBUG_TYPE "gdn-tile-guard-launches"
+
+namespace mlir::gdn::tile {
+#define GEN_PASS_DEF_GUARDLAUNCHESPASS
+#include "gdn/Dialect/Tile/Transforms/GPU/Passes.h.inc"
+} // namespace mlir::gdn::tile
+
+using namespace mlir;
+using namespace mlir::gdn;
+using namespace mlir::gdn::tile;
+
+namespace {
+/// What a condition of a function follows from: ops without effects, arrays
+/// whose elements and sizes they take, and values that are such a size.
+struct Condition {
+  SetVector<Operation *> ops;
+  SetVector<Value> arrays;
+  llvm::MapVector<Value, std::pair<Value, int64_t>> sizes;
+};
+} // namespace
+
+static bool readsArray(Operation *op) {
+  return isa<tensor::ExtractOp, tensor::DimOp>(op);
+}
+
+/// Notes which values are sizes of what a launch makes.
+static void noteSizes(Value array, Condition &condition) {
+  auto launch = array.getDefiningOp<LaunchOp>();
+  if (!launch)
+    return;
+  auto number = cast<OpResult>(array).getResultNumber();
+  auto empty = launch.getOutputs()[number].getDefiningOp<tensor::EmptyOp>();
+  for (auto [dim, size] :
+       llvm::enumerate(cast<RankedTensorType>(array.getType()).getShape()))
+    if (empty && ShapedType::isDynamic(size))
+      condition.sizes.try_emplace(empty.getDynamicSize(dim), array, dim);
+}
+
+/// The ops that `value` follows from, up to sizes of arrays that are known.
+static void collectOps(Value value, Condition &condition) {
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.omitUsesFromAbove = false;
+  options.filter = [&](Operation *op) {
+    return !isa<LaunchOp>(op) && isMemoryEffectFree(op) &&
+           !isa<RankedTensorType>(op->getResult(0).getType()) &&
+           !condition.sizes.contains(op->getResult(0));
+  };
+  condition.ops.clear();
+  (void)getBackwardSlice(value, &condition.ops, options);
+}
+
+/// Reads what `value` follows from.
+static Condition readCondition(Value value) {
+  Condition condition;
+  auto visit = [&](auto callback) {
+    for (Operation *op : condition.ops)
+      op->walk([&](Operation *nested) {
+        if (readsArray(nested))
+          callback(nested);
+      });
+  };
+  collectOps(value, condition);
+  visit([&](Operation *op) {
+    if (auto extract = dyn_cast<tensor::ExtractOp>(op))
+      noteSizes(extract.getTensor(), condition);
+  });
+  collectOps(value, condition);
+  visit([&](Operation *op) { condition.arrays.insert(op->getOperand(0)); });
+  return condition;
+}
+
+/// An array of any strides, but contiguous in the last dimension.
+static MemRefType arrayType(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  SmallVector<int64_t> strides(tensor.getRank(), ShapedType::kDynamic);
+  strides.back() = 1;
+  return MemRefType::get(
+      tensor.getShape(), tensor.getElementType(),
+      StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic, strides));
+}
+
+/// Makes reads of tensors those of the arrays that a program has instead.
+static void readMemory(Operation *root, const IRMapping &map) {
+  SmallVector<Operation *> readers;
+  root->walk([&](Operation *op) {
+    if (readsArray(op))
+      readers.push_back(op);
+  });
+  for (Operation *op : readers) {
+    OpBuilder b(op);
+    Value array = map.lookupOrDefault(op->getOperand(0));
+    Value read;
+    if (auto extract = dyn_cast<tensor::ExtractOp>(op))
+      read =
+          memref::LoadOp::create(b, op->getLoc(), array, extract.getIndices());
+    else
+      read = memref::DimOp::create(b, op->getLoc(), array,
+                                   cast<tensor::DimOp>(op).getIndex());
+    op->getResult(0).replaceAllUsesWith(read);
+    op->erase();
+  }
+}
+
+/// Gives `program` the arrays of a condition, and lets its work items leave
+/// unless the condition is `wanted`.
+static void guardProgram(ProgramOp program, const Condition &condition,
+                         Value value, bool wanted) {
+  Block &body = program.getBody().front();
+  OpBuilder b(&body, body.begin());
+  Location loc = program.getLoc();
+  IRMapping map;
+  auto place = static_cast<unsigned>(program.getNumInputs());
+  SmallVector<Attribute> names;
+  if (ArrayAttr all = program.getArgNamesAttr())
+    names.assign(all.begin(), all.end());
+  for (Value array : condition.arrays) {
+    map.map(array, body.insertArgument(place, arrayType(array.getType()), loc));
+    if (!names.empty())
+      names.insert(names.begin() + place, b.getStringAttr("condition"));
+    ++place;
+  }
+  program.setNumInputs(place);
+  if (!names.empty())
+    program.setArgNamesAttr(b.getArrayAttr(names));
+  for (auto [value, place] : condition.sizes)
+    if (Value array = map.lookupOrNull(place.first))
+      map.map(value, memref::DimOp::create(b, loc, array, place.second));
+  SmallVector<Operation *> copies;
+  for (Operation *op : condition.ops)
+    copies.push_back(b.clone(*op, map));
+  Value leaves = map.lookup(value);
+  if (wanted) {
+    Value yes = arith::ConstantOp::create(b, loc, b.getBoolAttr(true));
+    leaves = arith::XOrIOp::create(b, loc, leaves, yes);
+  }
+  // The others look at what launches of the same side have made.
+  for (auto leave : body.getOps<LeaveOp>())
+    leave.setEarly(false);
+  LeaveOp::create(b, loc, leaves, ValueRange(), /*early=*/false,
+                  /*unread=*/true);
+  for (Operation *copy : copies)
+    readMemory(copy, map);
+}
+
+/// Lets the launches of a block, whose condition is `wanted`, have no effect
+/// unless it is, and moves all ops of the block in front of `choice`. Returns
+/// the launches.
+static SmallVector<LaunchOp> hoist(Block *block, scf::IfOp choice,
+                                   const Condition &condition, bool wanted,
+                                   SymbolTable &symbols) {
+  auto launches = llvm::to_vector(block->getOps<LaunchOp>());
+  for (LaunchOp launch : launches) {
+    auto program =
+        symbols.lookup<ProgramOp>(launch.getProgramAttr().getLeafReference());
+    // Others launch it without a condition.
+    auto uses = SymbolTable::getSymbolUses(program, symbols.getOp());
+    if (uses && std::distance(uses->begin(), uses->end()) > 1) {
+      auto function = choice->getParentOfType<func::FuncOp>();
+      program = program.clone();
+      symbols.insert(program, Block::iterator(function));
+      launch.setProgramAttr(SymbolRefAttr::get(program));
+    }
+    guardProgram(program, condition, choice.getCondition(), wanted);
+    launch.getInputsMutable().append(condition.arrays.getArrayRef());
+  }
+  for (Operation &op : llvm::make_early_inc_range(block->without_terminator()))
+    op.moveBefore(choice);
+  return launches;
+}
+
+/// Whether a launch makes its result of `outs` in new memory.
+static tensor::EmptyOp findEmpty(OpResult made) {
+  auto launch = cast<LaunchOp>(made.getOwner());
+  return launch.getOutputs()[made.getResultNumber()]
+      .getDefiningOp<tensor::EmptyOp>();
+}
+
+/// Lets `second` be made where `first` is.
+static void share(OpResult first, OpResult second) {
+  auto launch = cast<LaunchOp>(second.getOwner());
+  OpOperand &outs = launch.getOutputsMutable()[second.getResultNumber()];
+  OpBuilder b(launch);
+  Value array = first;
+  if (array.getType() != outs.get().getType())
+    array =
+        tensor::CastOp::create(b, launch.getLoc(), outs.get().getType(), array);
+  outs.set(array);
+}
+
+/// The launch that makes a value, through casts; null if none does.
+static OpResult findLaunch(Value value) {
+  while (auto cast = value.getDefiningOp<tensor::CastOp>())
+    value = cast.getSource();
+  return value.getDefiningOp<LaunchOp>() ? cast<OpResult>(value) : OpResult();
+}
+
+/// One array for both values of a result. The launches of one side have no
+/// effect.
+static LogicalResult joinResults(scf::IfOp choice, Value first, Value second) {
+  OpResult one = findLaunch(first), other = findLaunch(second);
+  if (!one || !other || !findEmpty(other))
+    return choice.emitOpError("expected results that launches of both sides "
+                              "make in a tensor.empty, got ")
+           << first << " and " << second;
+  share(one, other);
+  return success();
+}
+
+/// One array for what stays inside of each side: only one of them needs it.
+static void shareTemporaries(ArrayRef<LaunchOp> first,
+                             ArrayRef<LaunchOp> second, ValueRange results) {
+  SmallVector<OpResult> free;
+  for (LaunchOp launch : first)
+    for (OpResult made : launch->getResults())
+      if (findEmpty(made) && llvm::none_of(results, [&](Value result) {
+            return findLaunch(result) == made;
+          }))
+        free.push_back(made);
+  for (LaunchOp launch : second)
+    for (OpResult made : launch->getResults()) {
+      tensor::EmptyOp empty = findEmpty(made);
+      auto known = llvm::find_if(free, [&](OpResult other) {
+        tensor::EmptyOp its = findEmpty(other);
+        return empty && its.getType() == empty.getType() &&
+               its.getDynamicSizes() == empty.getDynamicSizes();
+      });
+      if (known == free.end())
+        continue;
+      share(*known, made);
+      free.erase(known);
+    }
+}
+
+/// Replaces a branch by the launches of both sides.
+static LogicalResult guard(scf::IfOp choice, SymbolTable &symbols) {
+  WalkResult nested = choice.walk([&](Operation *op) {
+    return op != choice && !isa<scf::YieldOp, LaunchOp>(op) &&
+                   !isMemoryEffectFree(op)
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  });
+  if (nested.wasInterrupted() || choice.getElseRegion().empty())
+    return choice.emitOpError("expected launches and what is pure on both "
+                              "sides, got others");
+  Condition condition = readCondition(choice.getCondition());
+  SmallVector<LaunchOp> firstLaunches =
+                            hoist(choice.thenBlock(), choice, condition,
+                                  /*wanted=*/true, symbols),
+                        secondLaunches =
+                            hoist(choice.elseBlock(), choice, condition,
+                                  /*wanted=*/false, symbols);
+  // Equal sizes become one value.
+  IRRewriter rewriter(choice.getContext());
+  auto function = choice->getParentOfType<func::FuncOp>();
+  DominanceInfo dominance(function);
+  eliminateCommonSubExpressions(rewriter, dominance, function);
+  auto yields = [](Block *block) {
+    return llvm::to_vector(block->getTerminator()->getOperands());
+  };
+  SmallVector<Value> first = yields(choice.thenBlock()),
+                     second = yields(choice.elseBlock());
+  for (auto [one, other] : llvm::zip(first, second))
+    if (failed(joinResults(choice, one, other)))
+      return failure();
+  shareTemporaries(firstLaunches, secondLaunches, first);
+  choice->replaceAllUsesWith(second);
+  condition = readCondition(choice.getCondition());
+  choice.erase();
+  for (Operation *op : llvm::reverse(condition.ops))
+    if (op->use_empty())
+      op->erase();
+  return success();
+}
+
+namespace {
+struct GuardLaunches : tile::impl::GuardLaunchesPassBase<GuardLaunches> {
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    SmallVector<scf::IfOp> choices;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      for (auto choice : function.getOps<scf::IfOp>())
+        choices.push_back(choice);
+    for (scf::IfOp choice : choices)
+      if (failed(guard(choice, symbols)))
+        return signalPassFailure();
+  }
+};
+} // namespace

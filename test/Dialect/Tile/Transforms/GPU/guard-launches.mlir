@@ -1,0 +1,84 @@
+// RUN: gdn-opt %s --split-input-file --gdn-tile-guard-launches --verify-diagnostics --verify-roundtrip | FileCheck %s
+
+// Both sides are launched. Programs read what the condition follows from, and leave: @f unless it holds, @g if it does.
+// What is made inside lies in one place, and so do results.
+// CHECK-LABEL: gdn_tile.program @f(
+// CHECK-SAME: %condition: memref<?xf32, strided<[1], offset: ?>>) outs(
+// CHECK: %[[IS:.*]] = arith.cmpf ogt, %{{.*}}, %{{.*}} : f32
+// CHECK: %[[NOT:.*]] = arith.xori %[[IS]], %{{.*}} : i1
+// CHECK: gdn_tile.leave %[[NOT]] {unread}
+// CHECK-LABEL: gdn_tile.program @g(
+// CHECK-SAME: %condition: memref<?xf32, strided<[1], offset: ?>>) outs(
+// CHECK: %[[SIZE:.*]] = memref.dim %condition
+// CHECK: %[[LAST:.*]] = arith.subi %[[SIZE]], %{{.*}} : index
+// CHECK: %[[ENTRY:.*]] = memref.load %condition[%[[LAST]]]
+// CHECK: %[[IS:.*]] = arith.cmpf ogt, %[[ENTRY]], %{{.*}} : f32
+// CHECK: gdn_tile.leave %[[IS]] {unread}
+// CHECK-LABEL: func.func @branch(
+// CHECK: %[[SIZES:.*]] = gdn_tile.launch @sizes
+// CHECK: %[[A:.*]] = gdn_tile.launch @f_0 {{.*}} ins(%{{.*}}, %[[SIZES]] : {{.*}}) outs(%{{.*}} :
+// CHECK: %[[B:.*]] = gdn_tile.launch @f {{.*}} ins(%[[A]], %[[SIZES]] : {{.*}}) outs(%{{.*}} :
+// CHECK: %[[C:.*]] = gdn_tile.launch @g_1 {{.*}} ins(%{{.*}}, %[[SIZES]] : {{.*}}) outs(%[[A]] :
+// CHECK: %[[D:.*]] = gdn_tile.launch @g {{.*}} ins(%[[C]], %[[SIZES]] : {{.*}}) outs(%[[B]] :
+// CHECK-NOT: scf.if
+// CHECK: return %[[D]]
+gdn_tile.program @sizes(%x : memref<?x4xf32, strided<[?, 1], offset: ?>>) outs(%y : memref<?xf32, strided<[1], offset: ?>>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+}
+gdn_tile.program @f(%x : memref<?x4xf32, strided<[?, 1], offset: ?>>) outs(%y : memref<?x4xf32, strided<[?, 1], offset: ?>>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+}
+gdn_tile.program @g(%x : memref<?x4xf32, strided<[?, 1], offset: ?>>) outs(%y : memref<?x4xf32, strided<[?, 1], offset: ?>>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+}
+func.func @branch(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %t = tensor.dim %x, %c0 : tensor<?x4xf32>
+  %e = tensor.empty(%t) : tensor<?xf32>
+  %sizes = gdn_tile.launch @sizes grid(%c1, %c1, %c1) tokens(%t) ins(%x : tensor<?x4xf32>) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %last = arith.subi %t, %c1 : index
+  %size = tensor.extract %sizes[%last] : tensor<?xf32>
+  %is = arith.cmpf ogt, %size, %zero : f32
+  %y = scf.if %is -> tensor<?x4xf32> {
+    %d = tensor.dim %x, %c0 : tensor<?x4xf32>
+    %o = tensor.empty(%d) : tensor<?x4xf32>
+    %a = gdn_tile.launch @f grid(%c1, %c1, %c1) tokens(%d) ins(%x : tensor<?x4xf32>) outs(%o : tensor<?x4xf32>) -> tensor<?x4xf32>
+    %b = gdn_tile.launch @f grid(%c1, %c1, %c1) tokens(%d) ins(%a : tensor<?x4xf32>) outs(%o : tensor<?x4xf32>) -> tensor<?x4xf32>
+    scf.yield %b : tensor<?x4xf32>
+  } else {
+    %d = tensor.dim %x, %c0 : tensor<?x4xf32>
+    %o = tensor.empty(%d) : tensor<?x4xf32>
+    %a = gdn_tile.launch @g grid(%c1, %c1, %c1) tokens(%d) ins(%x : tensor<?x4xf32>) outs(%o : tensor<?x4xf32>) -> tensor<?x4xf32>
+    %b = gdn_tile.launch @g grid(%c1, %c1, %c1) tokens(%d) ins(%a : tensor<?x4xf32>) outs(%o : tensor<?x4xf32>) -> tensor<?x4xf32>
+    scf.yield %b : tensor<?x4xf32>
+  }
+  return %y : tensor<?x4xf32>
+}
+
+// -----
+
+func.func @argument(%x: tensor<4xf32>, %is: i1) -> tensor<4xf32> {
+  // expected-error@below {{'scf.if' op expected results that launches of both sides make in a tensor.empty, got}}
+  %y = scf.if %is -> tensor<4xf32> {
+    scf.yield %x : tensor<4xf32>
+  } else {
+    scf.yield %x : tensor<4xf32>
+  }
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @effects(%x: memref<4xf32>, %is: i1) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  // expected-error@below {{'scf.if' op expected launches and what is pure on both sides, got others}}
+  scf.if %is {
+    memref.store %zero, %x[%c0] : memref<4xf32>
+  } else {
+    memref.store %zero, %x[%c0] : memref<4xf32>
+  }
+  return
+}
