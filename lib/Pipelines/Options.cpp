@@ -14,6 +14,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::gdn;
 
@@ -55,6 +57,9 @@ static void checkKernels(OptionCheck &check, const LoweringOptions &options) {
                     "of auto, one or three", options.backward);
   check.expect(support::isChunkSize(options.chunkSize), "chunk-size",
                "of 16, 32 or 64", options.chunkSize);
+  check.expect(std::isfinite(options.gateBound) && options.gateBound <= 0,
+               "gate-bound", "of at most 0",
+               llvm::formatv("{0}", options.gateBound.getValue()).str());
   check.expectOneOf({"auto", "bf16", "f16", "f32"}, "operand-type",
                     "of auto, bf16, f16 or f32", options.operandType);
   check.expect(options.vTiles >= 0, "v-tiles", "of at least 0", options.vTiles);

@@ -33,6 +33,11 @@ CompileFlags::CompileFlags(cl::OptionCategory &category)
                 cl::desc("Tokens a chunk where the op does not say: 16, 32 "
                          "(the default) or 64"),
                 cl::init(CompileOptions().chunkSize), cl::cat(category)),
+      gateBound("gate-bound",
+                cl::desc("Least log gate a channel of the kernels that run "
+                         "where all gates of a call are above it: -5; 0 (the "
+                         "default) makes none"),
+                cl::init(CompileOptions().gateBound), cl::cat(category)),
       segments("segments",
                cl::desc("Segments of a sequence that a forward computes side "
                         "by side (0: the whole sequence)"),
@@ -178,6 +183,7 @@ CompileOptions CompileFlags::get() const {
   options.plan = plan;
   options.backward = backward;
   options.chunkSize = chunkSize;
+  options.gateBound = gateBound;
   options.segments = segments;
   options.segmentLength = segmentLength;
   options.decayTolerance = decayTolerance;

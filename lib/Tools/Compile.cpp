@@ -169,6 +169,7 @@ static void read(const CompileOptions &options, LoweringOptions &lowering) {
   if (options.device == Device::GPU && options.backward == "auto")
     lowering.backward = "three";
   lowering.chunkSize = options.chunkSize;
+  lowering.gateBound = options.gateBound;
   lowering.segments = options.segments;
   lowering.segmentLength = options.segmentLength;
   lowering.decayTolerance = options.decayTolerance;

@@ -50,6 +50,11 @@ struct LoweringOptions : PassPipelineOptions<LoweringOptions> {
       *this, "chunk-size",
       llvm::cl::desc("Tokens a chunk where the op does not say: 16, 32 or 64"),
       llvm::cl::init(32)};
+  PassOptions::Option<double> gateBound{
+      *this, "gate-bound",
+      llvm::cl::desc("Bound of gates a channel whose kernels run where all "
+                     "gates of a call are above it; 0 for none"),
+      llvm::cl::init(0)};
   PassOptions::Option<int64_t> segments{
       *this, "segments",
       llvm::cl::desc("Segments of a sequence that a forward computes side by "

@@ -25,6 +25,7 @@ struct CompileFlags {
   llvm::cl::opt<std::string> plan;
   llvm::cl::opt<std::string> backward;
   llvm::cl::opt<int64_t> chunkSize;
+  llvm::cl::opt<double> gateBound;
   llvm::cl::opt<int64_t> segments;
   llvm::cl::opt<int64_t> segmentLength;
   llvm::cl::opt<int64_t> fewerSegments;

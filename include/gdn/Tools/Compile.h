@@ -52,6 +52,9 @@ struct CompileOptions {
   std::string backward = "auto";
   /// Tokens a chunk where the op does not say.
   int64_t chunkSize = 32;
+  /// Bound of gates whose kernels run where all gates of a call are above it; 0
+  /// for none.
+  double gateBound = 0;
   /// Segments of a sequence that a forward computes side by side, or tokens of
   /// one; 0 and 0 are the whole sequence.
   int64_t segments = 0, segmentLength = 0;

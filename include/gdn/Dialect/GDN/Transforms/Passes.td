@@ -47,6 +47,42 @@ def PlanStagesPass : Pass<"gdn-plan-stages", "::mlir::ModuleOp"> {
       "Tokens between the states that the gradients of three kernels read, a multiple of 64">];
 }
 
+def BoundGatesPass : Pass<"gdn-bound-gates", "::mlir::ModuleOp"> {
+  let summary = "Let kernels for bounded gates run if all gates of a call are above a bound";
+  let description = [{
+    Kernels for gates a channel of any strength take more than twice as long as
+    those for gates that the op says are at least `lower_bound`. Most gates are,
+    but a caller that gives logarithms rarely says so. This pass counts the gates
+    of each value head that are not, and makes both: the op as it is if there are
+    any, and else the op with the bound.
+
+    ```mlir
+    %o = gdn.chunk_gated_delta_rule q(...) k(...) v(...) beta(...) gate(%g) {chunk_size = 16} -> ...
+    // becomes, with bound=-5
+    %tokens = linalg.generic ... ins(%g) ... // [B, T, H]: gates of a token that are below -5
+    %heads = linalg.generic ... ins(%tokens) ... // [H]
+    %strong = scf.for ... // whether an entry of %heads is above 0
+    %o = scf.if %strong -> ... {
+      %any = gdn.chunk_gated_delta_rule q(...) k(...) v(...) beta(...) gate(%g) {chunk_size = 16} -> ...
+      scf.yield %any
+    } else {
+      %bounded = gdn.chunk_gated_delta_rule q(...) k(...) v(...) beta(...) gate(%g) {lower_bound = -5.0} -> ...
+      scf.yield %bounded
+    }
+    ```
+
+    It holds for bf16 layer ops in chunks whose gates are logarithms a channel,
+    or become some by softplus.
+    Tokens of no sequence count, too. On a GPU the branch becomes one of the
+    device's (`gdn-tile-guard-launches`). Numerics: both sides are the same
+    function, rounded elsewhere.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+  let options = [Option<"bound", "bound", "double", "-5.0",
+    "The least logarithm of a gate that kernels for bounded gates get; negative">];
+}
+
 def SplitSequencesPass : Pass<"gdn-cp-split", "::mlir::ModuleOp"> {
   let summary = "Compute the segments of a sequence side by side (context parallel)";
   let description = [{
