@@ -28,7 +28,8 @@ static void storePiece(Program &p, StringRef name, Value t, size_t piece,
 
 bool gdn::addsInMemory(Program &p, const Group &group) {
   return p.facts.decay == DecayKind::Channel &&
-         (group.known == 1 || getElementTypeOrSelf(p["dq"].getType()).isF32());
+         (group.known == 1 || p["sums"] ||
+          getElementTypeOrSelf(p["dq"].getType()).isF32());
 }
 
 /// Adds the gradients of a piece of a value head to those that the heads before
@@ -38,18 +39,33 @@ static void addPieceInMemory(Program &p, GradientChunk &chunk, size_t piece,
   TileBuilder &b = p.b;
   b.step(pieceStep(p, piece));
   ArrayRef<int64_t> shape = shapeOf(chunk.in.k[piece]);
-  SmallVector<Value> offsets =
-      tokenOffsets(p, chunk.t, p.keyHead, b.index(piece * shape[1]));
+  Value channel = b.index(piece * shape[1]), sums = p["sums"];
   // The first one reads no token.
   Value end = arith::SelectOp::create(b, member.isFirst, p.zero, p.end);
-  auto add = [&](StringRef name, Value tile) {
-    if (!member.isAlone)
-      tile = b.add(tile, b.load(p[name], offsets, {1, 3}, shape, end));
+  auto add = [&](StringRef name, int64_t row, Value tile) {
+    SmallVector<Value> offsets = tokenOffsets(p, chunk.t, p.keyHead, channel);
+    if (!sums || member.isAlone) {
+      if (!member.isAlone)
+        tile = b.add(tile, b.load(p[name], offsets, {1, 3}, shape, end));
+      b.store(tile, p[name], offsets, {1, 3}, p.end);
+      return;
+    }
+    // Sums lie in the rows of the group's first two heads.
+    Value first = arith::SubIOp::create(b, p.head, member.number);
+    SmallVector<Value> place = tokenOffsets(
+        p, chunk.t, arith::AddIOp::create(b, first, b.index(row)), channel);
+    tile = b.add(tile, b.load(sums, place, {1, 3}, shape, end));
+    auto choice = scf::IfOp::create(b, member.isLast, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(choice.thenBlock());
     b.store(tile, p[name], offsets, {1, 3}, p.end);
+    b.setInsertionPointToStart(choice.elseBlock());
+    b.store(tile, sums, place, {1, 3}, p.end);
   };
   Value dq, dk;
   addChannelGradients(
-      p, chunk, piece, dq, [&] { add("dq", dq); }, dk, [&] { add("dk", dk); });
+      p, chunk, piece, dq, [&] { add("dq", 0, dq); }, dk,
+      [&] { add("dk", 1, dk); });
 }
 
 void gdn::writePiece(Program &p, GradientChunk &chunk, size_t piece,

@@ -209,7 +209,8 @@ static constexpr OutputForm kGradientsOutputs[] = {
     {"dq", kKeysPerToken},
     {"dk", kKeysPerToken},
     {"dbeta", kPerToken},
-    {"dgate", kPerToken, "gate"}};
+    {"dgate", kPerToken, "gate"},
+    {"sums", kPerToken}};
 static constexpr OutputForm kSegmentBoundariesOutputs[] = {
     {"boundaries", kSegmentBoundaries},
     {"first_segments", kSequenceBoundaries},

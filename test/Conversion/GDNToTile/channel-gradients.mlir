@@ -81,10 +81,14 @@
 // CHECK: %[[BLOCK:.*]] = tensor.extract_slice %[[WRITTEN]][0, 0] [16, 64] [1, 1]
 // CHECK: linalg.contract {{.*}} ins(%{{.*}}, %[[BLOCK]] : tensor<64x16xbf16>, tensor<16x64xbf16>) outs(%[[STATE]] :
 // CHECK: linalg.broadcast ins(%[[STEP]]
-// The value heads of a group are added up in the array, of which the first one reads nothing.
-// CHECK: %[[STORED:.*]] = gdn_tile.load %dk[{{.*}} axes [1, 3] until(%[[END:.*]], dim = 1)
+// The value heads of a group are added up in an array, of which the first one reads nothing. The last one rounds.
+// CHECK: %[[STORED:.*]] = gdn_tile.load %sums[{{.*}} axes [1, 3] until(%[[END:.*]], dim = 1)
 // CHECK: %[[ADDED:.*]] = arith.addf %{{.*}}, %[[STORED]]
-// CHECK: gdn_tile.store %[[ADDED]], %dk[
+// CHECK: scf.if
+// CHECK: %[[ROUNDED:.*]] = arith.truncf %[[ADDED]]
+// CHECK: gdn_tile.store %[[ROUNDED]], %dk[
+// CHECK: } else {
+// CHECK: gdn_tile.store %[[ADDED]], %sums[
 // CHECK: gdn_tile.store {{.*}}, %dq[
 // Sums from a row on are those of all rows less those before, in two parts.
 // CHECK: %[[BEFORE:.*]] = gdn_tile.causal strict %{{.*}} {gdn_tile.reread

@@ -233,7 +233,7 @@ static SmallVector<ResultShape> getPartResults(AdjointPassStageOp,
                                                const Rule &rule) {
   return {{"d_initial_state", getStateDims(rule), getStateElementType(rule)}};
 }
-static SmallVector<ResultShape> getPartResults(GradientsStageOp,
+static SmallVector<ResultShape> getPartResults(GradientsStageOp op,
                                                const Rule &rule) {
   Type f32 = Float32Type::get(rule.k.getContext());
   SmallVector<Dim, 4> keys = {Dim::B, Dim::T, Dim::Hq, Dim::K};
@@ -242,6 +242,8 @@ static SmallVector<ResultShape> getPartResults(GradientsStageOp,
                                       {"dbeta", {Dim::B, Dim::T, Dim::H}, f32}};
   if (rule.gate)
     results.push_back({"dg", getGateDims(rule.gate), f32});
+  if (op->getNumResults() > results.size())
+    results.push_back({"sums", {Dim::B, Dim::T, Dim::H, Dim::K}, f32});
   return results;
 }
 

@@ -229,14 +229,12 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
                                              int64_t chunkSize) {
   RuleDims dims = getRuleDims(op);
   Type values = op.getV().getType();
-  std::optional<int64_t> none;
   auto statesEvery = [&](int64_t tokens) -> Type {
     return RankedTensorType::get(
-        {countSegments(dims, none, tokens), dims.H, dims.V, dims.K},
+        {countSegments(dims, std::nullopt, tokens), dims.H, dims.V, dims.K},
         getElementTypeOrSelf(values));
   };
   SmallVector<Value> operands = trainingOperands(b, op);
-  bool hasGate = static_cast<bool>(op.getGate());
   Value writes = op.getWrites(), keptStates = op.getStates();
   int64_t interval = op.getStateInterval().value_or(plans.stateInterval);
   if (!writes) {
@@ -245,8 +243,7 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
     replay.setSegmentLength(interval);
     // On a GPU two V tiles of a head are a cluster, and such kernels run at the
     // same time where both fit.
-    constexpr int64_t kTwoTiles = 128;
-    replay.setBeside(plans.sideBySide || dims.V == kTwoTiles);
+    replay.setBeside(plans.sideBySide || dims.V == 128);
     writes = replay.getResult(0);
     keptStates = replay.getResult(1);
   }
@@ -273,25 +270,28 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
                    /*progress=*/Value(), /*sequence_numbers=*/Value()});
   SmallVector<Type> gradients = tokenGradientTypes(b, op);
   gradients.erase(gradients.begin() + 2);
-  if (!hasGate)
-    gradients.push_back(
-        cast<RankedTensorType>(operands[4].getType()).clone(b.getF32Type()));
-  // Rounded once: here, or behind the chain rule of the norm, or behind the sum
-  // over a group that memory holds (see GDNToTile/GradientGroups.cpp).
+  Type ofGates =
+      cast<RankedTensorType>(operands[4].getType()).clone(b.getF32Type());
+  if (!op.getGate())
+    gradients.push_back(ofGates);
+  // Rounded once: here, behind the chain rule of the norm, or behind a sum over
+  // a group in memory. Kernels for gates of any strength, and those that may
+  // follow the adjoint, have no registers for both.
   auto q = cast<RankedTensorType>(op.getQ().getType());
   bool isAlone = dims.H == dims.Hq && !ShapedType::isDynamic(dims.H);
-  bool isWide = op.getQkL2norm() || (isChannelGate(op) && !isAlone);
-  gradients[0] = isWide ? q.clone(b.getF32Type()) : q;
-  gradients[1] = gradients[0];
+  bool isSummed = isChannelGate(op) && !isAlone, isWide = op.getQkL2norm();
+  isWide |= isSummed && (op.getWrites() || !op.getLowerBoundAttr());
+  gradients[0] = gradients[1] = isWide ? q.clone(b.getF32Type()) : q;
+  bool hasSums = isSummed && !isWide;
+  if (hasSums)
+    gradients.push_back(ofGates);
   auto stage =
       createPart<GradientsStageOp>(b, op, gradients, operands, kKeptSegment);
+  stage.removeStateIntervalAttr();
   if (interval != kKeptSegment)
     stage.setStateInterval(interval);
-  else
-    stage.removeStateIntervalAttr();
-  SmallVector<Value> results(stage.getResults());
-  if (!hasGate)
-    results.pop_back();
+  SmallVector<Value> results(
+      stage.getResults().drop_back(hasSums || !op.getGate() ? 1 : 0));
   results.insert(results.begin() + 2, chain.getResult(0));
   if (op.getInitialState())
     results.push_back(chain.getResult(2));
