@@ -47,6 +47,9 @@ typedef struct GdnVariantDesc {
   /// Whether the forward of its segments is launched when their maps are done
   /// (gdn.late_forward).
   int32_t is_late;
+  /// Whether bits of a sequence depend on the gates of others
+  /// (gdn.gate_bound).
+  int32_t looks_at_gates;
 } GdnVariantDesc;
 
 /// Functions that compute the same of the same arrays (gdn.entry).

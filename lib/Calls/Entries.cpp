@@ -107,6 +107,7 @@ const GdnEntryDesc *gdn::calls::findEntry(const GdnCallTable &table,
 CutKind gdn::calls::cutOf(const GdnVariantDesc &variant) {
   CutKind kind;
   kind.isLate = variant.is_late;
+  kind.looksAtGates = variant.looks_at_gates;
   const GdnFunctionDesc &function = *variant.function;
   for (int32_t i = 0; i < function.num_args; ++i) {
     std::string_view name = function.args[i].name;
@@ -125,6 +126,16 @@ const GdnVariantDesc *gdn::calls::findVariant(const GdnEntryDesc *entry,
         cutOf(entry->variants[i]) == cut)
       return &entry->variants[i];
   return nullptr;
+}
+
+const GdnVariantDesc *gdn::calls::findFaster(const Call &call,
+                                             const GdnEntryDesc *entry,
+                                             std::string_view schedule,
+                                             CutKind cut) {
+  CutKind looking = cut;
+  looking.looksAtGates = call.get().split != GDN_SPLIT_LENGTH;
+  const GdnVariantDesc *found = findVariant(entry, schedule, looking);
+  return found ? found : findVariant(entry, schedule, cut);
 }
 
 //===----------------------------------------------------------------------===//

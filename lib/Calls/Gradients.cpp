@@ -101,8 +101,8 @@ void gdn::calls::chooseSavingForward(const GdnCallTable &table,
   begin(table, entry, chosen.plan);
   chosen.plan.segment_length = forward.length;
   chosen.plan.seconds = forward.seconds;
-  chosen.plan.variant = findVariant(entry, forward.schedule.name,
-                                    forward.length ? waiting : CutKind());
+  chosen.plan.variant = findFaster(call, entry, forward.schedule.name,
+                                   forward.length ? waiting : CutKind());
   if (!chosen.plan.variant)
     refuseSaving(call, what);
   fitStates(call, chosen.plan);
@@ -134,13 +134,14 @@ static int64_t chooseLength(const Call &call, const Signature &form,
 
 /// The function of whole sequences by that schedule, or by the one that there
 /// is.
-static const GdnVariantDesc *findWhole(const GdnEntryDesc *entry,
+static const GdnVariantDesc *findWhole(const Call &call,
+                                       const GdnEntryDesc *entry,
                                        std::string_view schedule) {
-  const GdnVariantDesc *found = findVariant(entry, schedule);
+  const GdnVariantDesc *found = findFaster(call, entry, schedule);
   for (std::string_view other :
        {Schedule::CtaPerVTile.name, Schedule::CtaPerHead.name})
     if (!found)
-      found = findVariant(entry, other);
+      found = findFaster(call, entry, other);
   return found;
 }
 
@@ -170,7 +171,7 @@ void gdn::calls::chooseBackward(const GdnCallTable &table, const Call &call,
   } else if (cut && call.get().split != GDN_SPLIT_NEVER) {
     plan.segment_length = chooseLength(call, wanted, chosen.chip);
   }
-  plan.variant = plan.segment_length ? cut : findWhole(entry, schedule);
+  plan.variant = plan.segment_length ? cut : findWhole(call, entry, schedule);
   if (!plan.variant)
     explainNoGradients(table, call, wanted);
   if (readsSaved)

@@ -97,9 +97,11 @@ const GdnEntryDesc *findEntry(const GdnCallTable &table,
 [[noreturn]] void explainMissing(const GdnCallTable &table, const Call &call,
                                  const Signature &wanted);
 
-/// How the functions of a variant cut sequences.
+/// How the functions of a variant cut sequences, and whether the bits of one
+/// depend on the gates of others.
 struct CutKind {
-  bool isCut = false, hasParts = false, isSampled = false, isLate = false;
+  bool isCut = false, hasParts = false, isSampled = false, isLate = false,
+       looksAtGates = false;
 
   bool operator==(const CutKind &) const = default;
 };
@@ -108,6 +110,11 @@ CutKind cutOf(const GdnVariantDesc &variant);
 /// The function of an entry with that schedule and cut; null if there is none.
 const GdnVariantDesc *findVariant(const GdnEntryDesc *entry,
                                   std::string_view schedule, CutKind cut = {});
+
+/// The same, or the one that also looks at the gates if there is one and `call`
+/// has no segment_length, with which other sequences change no bit.
+const GdnVariantDesc *findFaster(const Call &call, const GdnEntryDesc *entry,
+                                 std::string_view schedule, CutKind cut = {});
 
 } // namespace gdn::calls
 

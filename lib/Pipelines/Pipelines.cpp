@@ -22,12 +22,10 @@ void gdn::buildGDNToStagesPipeline(OpPassManager &manager,
                                    const LoweringOptions &options) {
   // gdn layer ops on memrefs --> gdn layer ops on tensors
   manager.addPass(createRaiseBuffersPass());
-  if (options.gateBound != 0) {
-    BoundGatesPassOptions bound;
-    bound.bound = options.gateBound;
-    // one layer op --> a branch of two
-    manager.addPass(createBoundGatesPass(bound));
-  }
+  BoundGatesPassOptions bound;
+  bound.bound = options.gateBound;
+  // layer ops with a bound of gates to look for --> branches of two
+  manager.addPass(createBoundGatesPass(bound));
   PlanStagesPassOptions plan;
   plan.plan = options.plan;
   if (options.backward != "auto")

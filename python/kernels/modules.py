@@ -63,7 +63,7 @@ def _mlir(value: Any) -> str:
         return f"{{{', '.join(key if entry is True else f'{key} = {_mlir(entry)}' for key, entry in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(_mlir, value))}]"
-    return value if value.startswith("#") else json.dumps(value)
+    return value if str(value).startswith("#") else json.dumps(value)
 
 
 def _noted(variants: list[dict[str, Any]], facts: set[str]) -> str:

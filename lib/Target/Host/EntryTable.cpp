@@ -66,7 +66,8 @@ FailureOr<EntryTable> host::describeEntry(EntryOp entry,
         {static_cast<size_t>(found - functions.begin()),
          variant.getSchedule().str(),
          source.getAs<StringAttr>("state_layout").str(),
-         function->hasAttr(GDNDialect::getLateForwardAttrName())});
+         function->hasAttr(GDNDialect::getLateForwardAttrName()),
+         function->hasAttr(GDNDialect::getGateBoundAttrName())});
   }
   return table;
 }

@@ -271,7 +271,8 @@ void TableWriter::entry(const EntryTable &entry) {
       listOf(entry.variants, [&](const VariantTable &variant) {
         return structure<GdnVariantDesc>(
             {functions[variant.function], text(variant.schedule),
-             text(variant.stateLayout), i32(variant.isLate)});
+             text(variant.stateLayout), i32(variant.isLate),
+             i32(variant.looksAtGates)});
       });
   llvm::GlobalVariable *description = global(structure<GdnEntryDesc>(
       {i32(sizeof(GdnEntryDesc)), i32(GDN_RUNTIME_VERSION), text(entry.name),

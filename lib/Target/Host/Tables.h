@@ -104,7 +104,7 @@ struct VariantTable {
   /// Index into the module's functions.
   size_t function;
   std::string schedule, stateLayout;
-  bool isLate;
+  bool isLate, looksAtGates;
 };
 
 /// GdnEntryDesc.

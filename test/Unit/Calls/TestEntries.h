@@ -97,7 +97,8 @@ struct TestEntry {
            std::vector<const char *> scalars = {}, const char *layout = "kv",
            bool isLate = false, TestStates states = TestStates::Apart) {
     functions.emplace_back(name, state, isPacked, std::move(scalars), states);
-    variants.push_back({&functions.back().desc, schedule, layout, isLate});
+    variants.push_back({&functions.back().desc, schedule, layout, isLate,
+                        /*looks_at_gates=*/false});
     desc = {sizeof(desc),
             GDN_RUNTIME_VERSION,
             "layer",

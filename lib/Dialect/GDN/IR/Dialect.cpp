@@ -155,6 +155,16 @@ LogicalResult GDNDialect::verifyRegionResultAttribute(
 
 LogicalResult GDNDialect::verifyOperationAttribute(Operation *op,
                                                    NamedAttribute attribute) {
+  if (attribute.getName() == getGateBoundAttrName()) {
+    auto bound = dyn_cast<FloatAttr>(attribute.getValue());
+    if (isa<FunctionOpInterface>(op) && bound && bound.getValueAsDouble() < 0 &&
+        bound.getValue().isFinite())
+      return success();
+    return op->emitOpError("expected ")
+           << attribute.getName().getValue()
+           << " on a function, a finite negative number, got "
+           << attribute.getValue();
+  }
   if (attribute.getName() != getLateForwardAttrName())
     return success();
   if (isa<FunctionOpInterface>(op) && isa<UnitAttr>(attribute.getValue()))

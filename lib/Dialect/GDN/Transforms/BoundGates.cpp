@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 #include <cmath>
 
@@ -126,8 +127,8 @@ namespace {
 struct BoundGates : gdn::impl::BoundGatesPassBase<BoundGates> {
   using BoundGatesPassBase::BoundGatesPassBase;
   void runOnOperation() override {
-    if (!(std::isfinite(bound) && bound < 0)) {
-      getOperation().emitError("expected a finite, negative bound, got ")
+    if (!(std::isfinite(bound) && bound <= 0)) {
+      getOperation().emitError("expected a finite bound of at most 0, got ")
           << bound.getValue();
       return signalPassFailure();
     }
@@ -136,8 +137,14 @@ struct BoundGates : gdn::impl::BoundGatesPassBase<BoundGates> {
       if (isFasterBounded(op))
         ops.push_back(op);
     });
-    for (DeltaRuleOpInterface op : ops)
-      branch(op, bound);
+    for (DeltaRuleOpInterface op : ops) {
+      auto function = op->getParentOfType<FunctionOpInterface>();
+      auto own = function ? function->getAttrOfType<FloatAttr>(
+                                GDNDialect::getGateBoundAttrName())
+                          : FloatAttr();
+      if (double most = own ? own.getValueAsDouble() : bound; most < 0)
+        branch(op, most);
+    }
   }
 };
 } // namespace

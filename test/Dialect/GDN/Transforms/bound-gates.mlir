@@ -1,9 +1,10 @@
-// RUN: gdn-opt %s --gdn-bound-gates --verify-roundtrip | FileCheck %s
+// RUN: gdn-opt %s --gdn-bound-gates=bound=-5 --verify-roundtrip | FileCheck %s
+// RUN: gdn-opt %s --gdn-bound-gates | FileCheck %s --check-prefix=OWN --implicit-check-not=scf.if
 // RUN: gdn-opt %s --gdn-bound-gates=bound=-2.5 | FileCheck %s --check-prefix=OTHER
-// RUN: not gdn-opt %s --gdn-bound-gates=bound=0 2>&1 | FileCheck %s --check-prefix=ZERO
+// RUN: not gdn-opt %s --gdn-bound-gates=bound=5 2>&1 | FileCheck %s --check-prefix=POSITIVE
 // RUN: not gdn-compile %s --gate-bound=1 --emit=stages 2>&1 | FileCheck %s --check-prefix=OPTION
 
-// ZERO: error: expected a finite, negative bound, got 0
+// POSITIVE: error: expected a finite bound of at most 0, got 5
 // OPTION: error: expected --gate-bound of at most 0, got 1
 
 // Gates that are below the bound, or no numbers, are counted: of a token, then of a head.
@@ -48,6 +49,19 @@ func.func @raw(%q: tensor<2x8x4x128xbf16>, %beta: tensor<2x8x4xf32>, %a: tensor<
   %o = gdn.chunk_gated_delta_rule q(%q : tensor<2x8x4x128xbf16>) k(%q : tensor<2x8x4x128xbf16>) v(%q : tensor<2x8x4x128xbf16>)
       beta(%beta : tensor<2x8x4xf32>) gate(%q : tensor<2x8x4x128xbf16>) a_log(%a : tensor<4xf32>) dt_bias(%bias : tensor<4x128xf32>)
       {gate_domain = #gdn.gate_domain<softplus>} -> tensor<2x8x4x128xbf16>
+  return %o : tensor<2x8x4x128xbf16>
+}
+
+// A function says its own bound.
+// CHECK-LABEL: func.func @own(
+// CHECK: lower_bound = -3.000000e+00 : f64
+// OWN: func.func @own(
+// OWN: scf.if
+// OWN: lower_bound = -3.000000e+00 : f64
+func.func @own(%q: tensor<2x8x4x128xbf16>, %beta: tensor<2x8x4xf32>, %g: tensor<2x8x4x128xf32>) -> tensor<2x8x4x128xbf16>
+    attributes {gdn.gate_bound = -3.0} {
+  %o = gdn.chunk_gated_delta_rule q(%q : tensor<2x8x4x128xbf16>) k(%q : tensor<2x8x4x128xbf16>) v(%q : tensor<2x8x4x128xbf16>)
+      beta(%beta : tensor<2x8x4xf32>) gate(%g : tensor<2x8x4x128xf32>) -> tensor<2x8x4x128xbf16>
   return %o : tensor<2x8x4x128xbf16>
 }
 

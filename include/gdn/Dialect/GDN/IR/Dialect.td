@@ -70,6 +70,9 @@ def GDN_Dialect : Dialect {
     /// Unit attribute of a function whose calls say parts: the forward of its segments is launched when their maps are
     /// done, not beside them.
     static constexpr ::llvm::StringLiteral getLateForwardAttrName() { return "gdn.late_forward"; }
+    /// f64 attribute of a function: if all gates a channel of a call are at least so much, kernels for bounded gates run
+    /// (`gdn-bound-gates`). Bits of a sequence then depend on the gates of others.
+    static constexpr ::llvm::StringLiteral getGateBoundAttrName() { return "gdn.gate_bound"; }
     /// Attribute of a function, a dictionary: what its layer op computes, from `gdn-name-arguments`.
     static constexpr ::llvm::StringLiteral getSourceAttrName() { return "gdn.source"; }
     /// Attribute of a function, an array of dictionaries: its variants (`gdn-plan-calls`).

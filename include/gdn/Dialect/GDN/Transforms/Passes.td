@@ -73,14 +73,15 @@ def BoundGatesPass : Pass<"gdn-bound-gates", "::mlir::ModuleOp"> {
 
     It holds for bf16 layer ops in chunks whose gates are logarithms a channel,
     or become some by softplus.
-    Tokens of no sequence count, too. On a GPU the branch becomes one of the
+    Tokens of no sequence count, too. `gdn.gate_bound` of a function says its
+    bound in the place of the option. On a GPU the branch becomes one of the
     device's (`gdn-tile-guard-launches`). Numerics: both sides are the same
     function, rounded elsewhere.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
-  let options = [Option<"bound", "bound", "double", "-5.0",
-    "The least logarithm of a gate that kernels for bounded gates get; negative">];
+  let options = [Option<"bound", "bound", "double", "0.0",
+    "The least logarithm of a gate that kernels for bounded gates get, negative; 0 leaves functions without gdn.gate_bound as they are">];
 }
 
 def SplitSequencesPass : Pass<"gdn-cp-split", "::mlir::ModuleOp"> {
