@@ -58,9 +58,7 @@ static Value countBelow(WholeTensors &w, DeltaRuleOpInterface op,
                                         number(-bound));
     return arith::SelectOp::create(b, below, number(1.0), number(0.0));
   };
-  auto same = [](ImplicitLocOpBuilder &, ValueRange args) { return args[0]; };
-  Value ofTokens = w.sum("btn", "btnk", inputs, isBelow);
-  return w.sum("n", "btn", {{ofTokens, "btn"}}, same);
+  return w.sum("n", "btnk", inputs, isBelow);
 }
 
 /// Whether an entry of `count` is above 0. Sixteen are looked at together: each

@@ -59,8 +59,7 @@ def BoundGatesPass : Pass<"gdn-bound-gates", "::mlir::ModuleOp"> {
     ```mlir
     %o = gdn.chunk_gated_delta_rule q(...) k(...) v(...) beta(...) gate(%g) {chunk_size = 16} -> ...
     // becomes, with bound=-5
-    %tokens = linalg.generic ... ins(%g) ... // [B, T, H]: gates of a token that are below -5
-    %heads = linalg.generic ... ins(%tokens) ... // [H]
+    %heads = linalg.generic ... ins(%g) ... // [H]: gates that are below -5
     %strong = scf.for ... // whether an entry of %heads is above 0
     %o = scf.if %strong -> ... {
       %any = gdn.chunk_gated_delta_rule q(...) k(...) v(...) beta(...) gate(%g) {chunk_size = 16} -> ...
