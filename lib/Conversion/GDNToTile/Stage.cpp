@@ -205,12 +205,11 @@ static constexpr OutputForm kReportingOutputsWithState[] = {
     {"progress", kPerVTile}};
 static constexpr OutputForm kAdjointPassOutputs[] = {
     {"d_initial_state", kPerSequence}};
-static constexpr OutputForm kGradientsOutputs[] = {
-    {"dq", kKeysPerToken},
-    {"dk", kKeysPerToken},
-    {"dbeta", kPerToken},
-    {"dgate", kPerToken, "gate"},
-    {"sums", kPerToken}};
+static constexpr OutputForm kGradientsOutputs[] = {{"dq", kKeysPerToken},
+                                                   {"dk", kKeysPerToken},
+                                                   {"dbeta", kPerToken},
+                                                   {"dgate", kPerToken, "gate"},
+                                                   {"sums", kPerToken}};
 static constexpr OutputForm kSegmentBoundariesOutputs[] = {
     {"boundaries", kSegmentBoundaries},
     {"first_segments", kSequenceBoundaries},
