@@ -19,15 +19,17 @@ using namespace mlir::gdn;
 
 Pieces gdn::loadChannelGates(Program &p, Value t) {
   // Those who sum them up load them: they have no slots in a kernel.
+  bool isRaw =
+      p.facts.gateDomain == GateDomain::Bounded && (p["a_log"] || p["dt_bias"]);
   SmallVector<Program, 2> parts;
   for (int64_t first = 0, size = keyPieceChannels(p); first < p.facts.K;
        first += size) {
     Program &part = parts.emplace_back(p);
     part.facts.K = size;
     part.firstK = p.b.index(first);
-    // Kernels of bounded gates share out their registers otherwise.
-    bool isBounded = p.facts.gateDomain == GateDomain::Bounded;
-    part.loadStep = isBounded ? "raw_gates" : "decay";
+    // Kernels of bounded gates with parameters share out their registers
+    // otherwise.
+    part.loadStep = isRaw ? "raw_gates" : "decay";
   }
   Pieces gates;
   auto makeAll = [&](auto make) {
@@ -42,9 +44,12 @@ Pieces gdn::loadChannelGates(Program &p, Value t) {
   }
   // A kernel has registers for all gates before sums take any, but logarithms
   // of raw ones take more than these.
-  makeAll([&](Program &part) { return loadGate(part, t); });
+  makeAll([&](Program &part) {
+    return isRaw ? loadGate(part, t) : loadLog2Gate(part, t);
+  });
   for (auto [part, gate] : llvm::zip(parts, gates))
-    gate = tile::ScanOp::create(p.b, toLog2Gate(part, t, gate), /*axis=*/0,
+    gate = tile::ScanOp::create(p.b, isRaw ? toLog2Gate(part, t, gate) : gate,
+                                /*axis=*/0,
                                 /*reverse=*/false);
   return gates;
 }

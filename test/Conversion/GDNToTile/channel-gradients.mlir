@@ -51,8 +51,8 @@
 // CHECK-SAME: %dgate: memref<1x?x2x128xf32
 // CHECK: gdn_tile.load %d_states
 // CHECK: gdn_tile.load %d_o
-// CHECK: gdn_tile.load %gate{{.*}}gdn_tile.step = "raw_gates"{{.*}} -> tensor<64x64xbf16>
-// CHECK: gdn_tile.load %gate{{.*}}gdn_tile.step = "raw_gates"{{.*}} -> tensor<64x64xbf16>
+// CHECK: gdn_tile.load %gate{{.*}}gdn_tile.step = "decay"{{.*}} -> tensor<64x64xbf16>
+// CHECK: gdn_tile.load %gate{{.*}}gdn_tile.step = "decay"{{.*}} -> tensor<64x64xbf16>
 // CHECK: %[[G:.*]] = gdn_tile.scan %{{.*}} axis 0 {gdn_tile.step = "decay"} : tensor<64x64xf32>
 // CHECK: gdn_tile.scan %{{.*}} axis 0 {gdn_tile.step = "decay"} : tensor<64x64xf32>
 // CHECK: %[[SEVENTH:.*]] = tensor.extract_slice %[[G]][7, 0] [1, 64] [1, 1] {gdn_tile.step = "factors"}

@@ -82,7 +82,7 @@ gdn_warp.schedule_template @recurrence.channel_gates schedules ["cta_per_head", 
 #carried = #gdn_warp.channel_template<name = "carried", depth = <1 chunks>, from = ["sums"], to = ["low_keys", "high_keys"]>
 #sums = #gdn_warp.channel_template<name = "sums", depth = <2 chunks>, from = ["scores"], to = ["finish"]>
 
-// Bounded gates become logarithms one half after the other, so that the pairs need fewer registers.
+// Bounded gates with parameters become logarithms one half after the other, so that the pairs need fewer registers.
 #raw_pairs = #gdn_warp.role_template<name = "pairs", warps = 4, registers = 136, steps = ["decay", "raw_gates", "scores", "sums"], late_addresses = true>
 #raw_low_keys = #gdn_warp.role_template<name = "low_keys", warps = 4, registers = 176, steps = ["low_keys"], share_code = true, late_addresses = true>
 #raw_high_keys = #gdn_warp.role_template<name = "high_keys", warps = 4, registers = 176, steps = ["high_keys"], share_code = true, late_addresses = true>
