@@ -15,8 +15,9 @@ from gdn import _library  # noqa: E402
 
 #: Of the plain form; with norms; with raw gates and logits, too.
 KERNELS, WITH_NORMS, OF_A_MODEL, KERNELS_OF_SEGMENTS = 3, 7, 9, 11
-#: With a gate a channel, two of which round what the heads of a group have added up; with norms.
-OF_CHANNELS, OF_CHANNELS_WITH_NORMS, OF_RAW = 5, 7, 2
+#: With a gate a channel; with norms. Of gates of any strength two more round what the heads of a group have added up, and
+#: two count those below -5: both kinds of kernels are launched.
+OF_CHANNELS, OF_CHANNELS_WITH_NORMS, OF_RAW, OF_SUMS, OF_COUNT = 3, 7, 2, 2, 2
 INPUTS = (
     "q", "k", "v", "g", "beta", "A_log", "dt_bias", "initial_state", "cu_seqlens", "d_o", "d_state", "state_indices",
     "has_initial_state", "step_states", "step_indices", "num_accepted", "parents",
@@ -115,8 +116,8 @@ def test_launches_of_channels(ends):
     states, layout = STATES[ends]
     assert run(of_channels(states=states), options=BOUNDED_NORMS | layout) == OF_CHANNELS_WITH_NORMS + OF_RAW + 2
     assert run(of_channels(states=states, H=4), options=BOUNDED | layout) == OF_CHANNELS + OF_RAW + 2
-    assert run(of_channels(states=states), options=LOG_NORMS | layout) == OF_CHANNELS_WITH_NORMS
-    assert run(of_channels(states=states, H=4), options=LOG | layout) == OF_CHANNELS
+    assert run(of_channels(states=states), options=LOG_NORMS | layout) == OF_COUNT + 2 * OF_CHANNELS_WITH_NORMS
+    assert run(of_channels(states=states, H=4), options=LOG | layout) == OF_COUNT + 2 * OF_CHANNELS + OF_SUMS
 
 
 def test_conversions_of_channels():

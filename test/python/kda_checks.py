@@ -90,7 +90,8 @@ def test_two_lengths(heads, lengths):
     """The device leaves sequences whole whose heads keep their states, unless a cut pays for these, too."""
     q = meta(1, 8192, heads, 128)
     g, beta = meta(1, 8192, heads, 128, dtype="float32"), meta(1, 8192, heads, dtype="float32")
-    choice = gdn.explain(q, q, q, g, beta, output_final_state=True, device="cuda", function="chunk_kda")
+    words = {"cu_seqlens": meta(2, dtype="int32"), "device": "cuda", "function": "chunk_kda"}
+    choice = gdn.explain(q, q, q, g, beta, output_final_state=True, **words)
     assert bool(choice.split and choice.split.splits) == (lengths is not None)
     assert lengths is None or (choice.split.length, choice.split.longer_length) == lengths
     assert ("own_sampled" in choice.kernel) == (heads == 32)
