@@ -215,15 +215,10 @@ static void writeRows(ConvertOp op, tile::ProgramOp program, TileBuilder &b,
 /// How a program sees an array: with any strides, but for what a copy makes,
 /// whose channels lie side by side, and the tokens of what a transpose reads.
 static Type viewOf(ConvertOp op, Type type, bool isWritten) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor)
+  if (!isa<RankedTensorType>(type))
     return type;
-  SmallVector<int64_t> strides(tensor.getRank(), ShapedType::kDynamic);
-  if (op.getKind() == ConversionKind::Transpose || (isCopy(op) && isWritten))
-    strides.back() = 1;
-  auto layout =
-      StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic, strides);
-  return MemRefType::get(tensor.getShape(), tensor.getElementType(), layout);
+  return tile::getArrayType(type, op.getKind() == ConversionKind::Transpose ||
+                                      (isCopy(op) && isWritten));
 }
 
 static void writeProgram(ConvertOp op, tile::ProgramOp program) {

@@ -53,8 +53,6 @@ struct ConvertGDNToTile
 /// bits they are ones of 32 bits with a stride of 2.
 static MemRefType arrayType(const Stage &stage, StringRef name, Type type,
                             ArrayNotes notes) {
-  auto tensor = cast<RankedTensorType>(type);
-  SmallVector<int64_t> strides(tensor.getRank(), ShapedType::kDynamic);
   static constexpr StringLiteral kViews[] = {"before", "closes",
                                              "sequence_state", "final_state"};
   static constexpr StringLiteral kNumbers[] = {
@@ -64,11 +62,7 @@ static MemRefType arrayType(const Stage &stage, StringRef name, Type type,
   bool isView = notes.isStrided || llvm::is_contained(kNumbers, name) ||
                 (stage["before"] && llvm::is_contained(kViews, name) &&
                  (name != "final_state" || isa<FusedStageOp>(stage.op)));
-  if (!strides.empty() && !isView)
-    strides.back() = 1;
-  auto layout =
-      StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic, strides);
-  return MemRefType::get(tensor.getShape(), tensor.getElementType(), layout);
+  return tile::getArrayType(type, /*isContiguous=*/!isView);
 }
 
 /// Creates the empty program of a stage, with its arrays.

@@ -107,16 +107,6 @@ static warp::ScheduleAttr makeSchedule(const WholeTensorGroup &group,
                                  /*inOrder=*/false, roles, channels);
 }
 
-/// An array of any strides, but contiguous in the last dimension.
-static MemRefType arrayType(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  SmallVector<int64_t> strides(tensor.getRank(), ShapedType::kDynamic);
-  strides.back() = 1;
-  auto layout =
-      StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic, strides);
-  return MemRefType::get(tensor.getShape(), tensor.getElementType(), layout);
-}
-
 /// Sizes B, T and H of the loops of a group.
 static SmallVector<OpFoldResult> readSizes(ImplicitLocOpBuilder &b,
                                            const WholeTensorGroup &group) {
@@ -151,12 +141,12 @@ static tile::ProgramOp createProgram(func::FuncOp function, Location loc,
   SmallVector<Type> inputTypes, outputTypes;
   SmallVector<std::string> texts;
   for (Value input : inputs) {
-    inputTypes.push_back(arrayType(input.getType()));
+    inputTypes.push_back(tile::getArrayType(input.getType()));
     texts.push_back("x" + std::to_string(texts.size()));
   }
   for (Value output : outputs) {
     unsigned number = outputTypes.size();
-    outputTypes.push_back(arrayType(output.getType()));
+    outputTypes.push_back(tile::getArrayType(output.getType()));
     texts.push_back("y" + (number ? std::to_string(number) : std::string()));
   }
   SmallVector<StringRef> names(texts.begin(), texts.end());

@@ -19,6 +19,16 @@ using namespace mlir::gdn::tile;
 static constexpr StringLiteral kCoordinateNames[] = {"n", "h", "vt"},
                                kTokenNames[] = {"batch", "begin", "end"};
 
+MemRefType tile::getArrayType(Type tensor, bool isContiguous) {
+  auto type = cast<RankedTensorType>(tensor);
+  SmallVector<int64_t> strides(type.getRank(), ShapedType::kDynamic);
+  if (isContiguous && !strides.empty())
+    strides.back() = 1;
+  auto layout =
+      StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic, strides);
+  return MemRefType::get(type.getShape(), type.getElementType(), layout);
+}
+
 void ProgramOp::build(OpBuilder &builder, OperationState &state, StringRef name,
                       TypeRange inputs, TypeRange outputs,
                       ArrayRef<StringRef> argNames, int64_t gridRank) {

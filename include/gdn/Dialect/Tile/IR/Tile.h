@@ -28,4 +28,12 @@
 #define GET_OP_CLASSES
 #include "gdn/Dialect/Tile/IR/Ops.h.inc"
 
+namespace mlir::gdn::tile {
+
+/// The array that a program has in the place of a tensor of this type: of any
+/// strides, but for a last one of 1 if `isContiguous`.
+MemRefType getArrayType(Type tensor, bool isContiguous = true);
+
+} // namespace mlir::gdn::tile
+
 #endif // GDN_DIALECT_TILE_IR_TILE_H

@@ -92,16 +92,6 @@ static Condition readCondition(Value value) {
   return condition;
 }
 
-/// An array of any strides, but contiguous in the last dimension.
-static MemRefType arrayType(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  SmallVector<int64_t> strides(tensor.getRank(), ShapedType::kDynamic);
-  strides.back() = 1;
-  return MemRefType::get(
-      tensor.getShape(), tensor.getElementType(),
-      StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic, strides));
-}
-
 /// Makes reads of tensors those of the arrays that a program has instead.
 static void readMemory(Operation *root, const IRMapping &map) {
   SmallVector<Operation *> readers;
@@ -137,7 +127,8 @@ static void guardProgram(ProgramOp program, const Condition &condition,
   if (ArrayAttr all = program.getArgNamesAttr())
     names.assign(all.begin(), all.end());
   for (Value array : condition.arrays) {
-    map.map(array, body.insertArgument(place, arrayType(array.getType()), loc));
+    map.map(array,
+            body.insertArgument(place, getArrayType(array.getType()), loc));
     if (!names.empty())
       names.insert(names.begin() + place, b.getStringAttr("condition"));
     ++place;
