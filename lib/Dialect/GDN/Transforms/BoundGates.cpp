@@ -33,32 +33,20 @@ using namespace mlir::gdn;
 /// sum that stops growing is still above 0.
 static Value countBelow(WholeTensors &w, DeltaRuleOpInterface op,
                         double bound) {
-  SmallVector<std::pair<Value, StringRef>> inputs = {{op.getGate(), "btnk"}};
-  bool isRaw = op.getGateDomain() == GateDomain::Softplus;
-  if (Value rate = op.getALog())
-    inputs.emplace_back(rate, "n");
-  if (Value bias = op.getDtBias())
-    inputs.emplace_back(
-        bias,
-        cast<RankedTensorType>(bias.getType()).getRank() == 2 ? "nk" : "n");
+  RawGateOperands gates(op, "btnk");
   auto isBelow = [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
     auto number = [&](double value) -> Value {
       return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
     };
-    RawGateElement element;
-    element.x = args[0];
-    if (op.getALog())
-      element.logRate = args[1];
-    if (op.getDtBias())
-      element.x = arith::AddFOp::create(b, args[0], args.back());
-    Value size = isRaw ? sizeOfRawGate(b, element)
-                       : Value(arith::NegFOp::create(b, args[0]));
+    Value size = op.getGateDomain() == GateDomain::Softplus
+                     ? sizeOfRawGate(b, gates.read(b, args))
+                     : Value(arith::NegFOp::create(b, args[0]));
     // What is no number is for kernels of any gates, too.
     Value below = arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, size,
                                         number(-bound));
     return arith::SelectOp::create(b, below, number(1.0), number(0.0));
   };
-  return w.sum("n", "btnk", inputs, isBelow);
+  return w.sum("n", "btnk", gates.inputs, isBelow);
 }
 
 /// Whether an entry of `count` is above 0. Sixteen are looked at together: each

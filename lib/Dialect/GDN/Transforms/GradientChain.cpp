@@ -128,58 +128,6 @@ static Value betaGradient(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
 // Gates
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// The operands of a raw gate's chain rule, with the letters of each.
-struct RawGate {
-  SmallVector<std::pair<Value, StringRef>> inputs;
-  bool hasRate = false, hasBias = false;
-  /// Of the bounded form.
-  std::optional<double> lowerBound;
-};
-} // namespace
-
-static RawGateElement readElement(ImplicitLocOpBuilder &b, const RawGate &gate,
-                                  ValueRange args) {
-  RawGateElement element = {args[0], Value(), args[1], gate.lowerBound};
-  if (gate.hasRate)
-    element.logRate = args[2];
-  if (gate.hasBias)
-    element.x = arith::AddFOp::create(b, args[0], args[gate.hasRate ? 3 : 2]);
-  return element;
-}
-
-/// Which of the two raw forms a gate has. Another one needs formulas above.
-static bool isBounded(GateDomain domain) {
-  switch (domain) {
-  case GateDomain::Log:
-  case GateDomain::Linear:
-  case GateDomain::Softplus:
-    return false;
-  case GateDomain::Bounded:
-    return true;
-  }
-  llvm_unreachable("covered switch");
-}
-
-/// Reads the operands of a raw gate whose dimensions are `all`.
-static RawGate readRawGate(ChunkGatedDeltaRuleBwdOp op, StringRef all,
-                           Value dg) {
-  RawGate raw;
-  if (isBounded(op.getGateDomain()))
-    raw.lowerBound = op.getLowerBoundAttr().getValueAsDouble();
-  raw.inputs = {{op.getGate(), all}, {dg, all}};
-  if (Value rate = op.getALog()) {
-    raw.hasRate = true;
-    raw.inputs.push_back({rate, "n"});
-  }
-  if (Value bias = op.getDtBias()) {
-    raw.hasBias = true;
-    bool perChannel = cast<RankedTensorType>(bias.getType()).getRank() == 2;
-    raw.inputs.push_back({bias, perChannel ? "nk" : "n"});
-  }
-  return raw;
-}
-
 /// Gradients of the gate operand, and of A_log and dt_bias where present.
 static void appendGateGradients(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
                                 Value dg, SmallVectorImpl<Value> &gate,
@@ -195,13 +143,12 @@ static void appendGateGradients(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
     gate.push_back(isSame ? dg : w.map(all, {{dg, all}}, elementOf(a), same));
     return;
   }
-  RawGate raw = readRawGate(op, all, dg);
+  RawGateOperands raw(op, all, dg);
   auto da = [&](ImplicitLocOpBuilder &b, ValueRange args) {
-    return w.guard(b, args[1],
-                   differentiateRawGate(b, readElement(b, raw, args)));
+    return w.guard(b, args[1], differentiateRawGate(b, raw.read(b, args)));
   };
   auto dRate = [&](ImplicitLocOpBuilder &b, ValueRange args) {
-    return w.guard(b, args[1], differentiateRate(b, readElement(b, raw, args)));
+    return w.guard(b, args[1], differentiateRate(b, raw.read(b, args)));
   };
   auto appendSum = [&](Value parameter, StringRef letters,
                        WholeTensors::Body body) {

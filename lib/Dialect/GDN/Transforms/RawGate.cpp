@@ -107,6 +107,48 @@ static Value ratedForm(ImplicitLocOpBuilder &b, const RawGateElement &e,
                      rated);
 }
 
+/// Which of the two raw forms a gate has. Another one needs formulas below.
+static bool isBounded(GateDomain domain) {
+  switch (domain) {
+  case GateDomain::Log:
+  case GateDomain::Linear:
+  case GateDomain::Softplus:
+    return false;
+  case GateDomain::Bounded:
+    return true;
+  }
+  llvm_unreachable("covered switch");
+}
+
+RawGateOperands::RawGateOperands(DeltaRuleOpInterface op, StringRef all,
+                                 Value dg)
+    : inputs({{op.getGate(), all}}), hasGradient(static_cast<bool>(dg)) {
+  if (isBounded(op.getGateDomain()))
+    lowerBound = op.getLowerBoundAttr().getValueAsDouble();
+  if (dg)
+    inputs.emplace_back(dg, all);
+  if (Value rate = op.getALog()) {
+    hasRate = true;
+    inputs.emplace_back(rate, "n");
+  }
+  if (Value bias = op.getDtBias()) {
+    hasBias = true;
+    bool perChannel = cast<RankedTensorType>(bias.getType()).getRank() == 2;
+    inputs.emplace_back(bias, perChannel ? "nk" : "n");
+  }
+}
+
+RawGateElement RawGateOperands::read(ImplicitLocOpBuilder &b,
+                                     ValueRange args) const {
+  RawGateElement element = {args[0], Value(), hasGradient ? args[1] : Value(),
+                            lowerBound};
+  if (hasRate)
+    element.logRate = args[hasGradient ? 2 : 1];
+  if (hasBias)
+    element.x = arith::AddFOp::create(b, args[0], args.back());
+  return element;
+}
+
 Value gdn::sizeOfRawGate(ImplicitLocOpBuilder &b, const RawGateElement &e) {
   return ratedForm(b, e, createSoftplus(b, e.x));
 }

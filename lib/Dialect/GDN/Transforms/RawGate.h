@@ -27,6 +27,22 @@ struct RawGateElement {
   std::optional<double> lowerBound;
 };
 
+/// What elementwise work on the gates of an op takes, with the letters of the
+/// dimensions (WholeTensors): the gate, its gradient if there is one, and A_log
+/// and dt_bias if the gate is raw.
+class RawGateOperands {
+public:
+  RawGateOperands(DeltaRuleOpInterface op, StringRef all, Value dg = {});
+  /// The element of f32 scalars, one for each input.
+  RawGateElement read(ImplicitLocOpBuilder &b, ValueRange args) const;
+
+  SmallVector<std::pair<Value, StringRef>> inputs;
+
+private:
+  bool hasGradient, hasRate = false, hasBias = false;
+  std::optional<double> lowerBound;
+};
+
 /// -log of the decay of the form with softplus.
 Value sizeOfRawGate(ImplicitLocOpBuilder &b, const RawGateElement &e);
 /// The gradient of x (spec 5.5). Like that of A_log it is right for any finite
