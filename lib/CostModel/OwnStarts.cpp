@@ -22,9 +22,9 @@ static constexpr double kHopSeconds = 0.8e-6;
 /// Behind the last CTA.
 static constexpr double kEndSeconds = 0.5e-6;
 /// The kernel that cuts, and what it takes more to look at the gates; at those
-/// of channels (predicted).
+/// of channels (docs/experiments/kda.md).
 static constexpr double kBoundariesSeconds = 1.5e-6, kSampleSeconds = 1.1e-6,
-                        kChannelSampleSeconds = 2e-6;
+                        kChannelSampleSeconds = 12e-6;
 /// The kernel that finds where segments forget, and a chunk of it.
 static constexpr double kStartsSeconds = 1.5e-6, kStartsChunkSeconds = 0.01e-6;
 
