@@ -170,9 +170,10 @@ def GDN_GradientsStageOp : GDN_BackwardPartOp<"gradients",
     the value heads of a group, each of any type; dbeta with respect to beta's
     value and, where there is a gate, dg with respect to the log gate, or to the
     gate itself where that is linear, in f32. `v` and `initial_state` are not
-    read. With one more result, f32 [B, T, H, K], dq and dk are summed in it, and
-    rounded once; nobody reads that. With `sequence_segments` or `sequence_numbers` the states are those of
-    a forward that saves, and the gradients of states those of segments.
+    read. One more result, f32 [B, T, H, K], is memory in which dq and dk are
+    summed before they are rounded; nobody reads that result. With
+    `sequence_segments` or `sequence_numbers` the states are those of a forward
+    that saves, and the gradients of states those of segments.
 
     With `state_interval` = L there are fewer states than gradients of states:
     those before every L-th token of a sequence. The states between them are made

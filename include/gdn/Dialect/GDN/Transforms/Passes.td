@@ -71,11 +71,11 @@ def BoundGatesPass : Pass<"gdn-bound-gates", "::mlir::ModuleOp"> {
     ```
 
     It holds for bf16 layer ops in chunks whose gates are logarithms a channel,
-    or become some by softplus.
-    Tokens of no sequence count, too. `gdn.gate_bound` of a function says its
-    bound in the place of the option. On a GPU the branch becomes one of the
-    device's (`gdn-tile-guard-launches`). Numerics: both sides are the same
-    function, rounded elsewhere.
+    or are made logarithms by softplus. Tokens of no sequence count, too. The
+    attribute `gdn.gate_bound` of a function says the function's bound in the
+    place of the option. On a GPU the device takes the branch
+    (`gdn-tile-guard-launches`). Numerics: both sides are the same function,
+    rounded in other places.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
