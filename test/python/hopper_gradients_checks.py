@@ -120,6 +120,13 @@ def test_launches_of_channels(ends):
     assert run(of_channels(states=states, H=4), options=LOG | layout) == OF_COUNT + 2 * OF_CHANNELS + OF_SUMS
 
 
+def test_bits_apart_from_other_sequences():
+    """With segment_length no kernel looks at the gates of other sequences."""
+    length = _library.pack_segment_length(64)
+    assert run(of_channels(), options=LOG_NORMS | length) == OF_CHANNELS_WITH_NORMS
+    assert run(of_channels(H=4), options=LOG | length) == OF_CHANNELS + OF_SUMS
+
+
 def test_conversions_of_channels():
     """Gates in 16 bits, and fewer channels."""
     for arguments in (of_channels(gates="bfloat16"), of_channels(K=64, states=False)):

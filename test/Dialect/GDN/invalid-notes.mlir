@@ -61,5 +61,10 @@ func.func @no_parts(%n: index {gdn.cut = "segment_length"}, %m: index {gdn.cut =
 
 // -----
 
+// expected-error@below {{'func.func' op expected gdn.gate_bound on a function, a finite negative number, got 5.000000e+00 : f64}}
+func.func @positive_bound(%n: index) attributes {gdn.gate_bound = 5.0} { return }
+
+// -----
+
 // expected-error @below {{'func.func' op expected gdn.late_forward on a function, without a value, got true}}
 func.func @late_value(%n: index) attributes {gdn.late_forward = true} { return }

@@ -94,7 +94,7 @@ static GdnFunctionDesc makeFunction() {
 }
 
 static const GdnFunctionDesc function = makeFunction();
-static const GdnVariantDesc variant = {&function, "cta_per_head", "kv", 0};
+static const GdnVariantDesc variant = {&function, "cta_per_head", "kv", 0, 0};
 static const GdnFact facts[] = {{"op", "gdn.chunk_gated_delta_rule"}};
 static const GdnEntryDesc entry = {
     sizeof(GdnEntryDesc), GDN_RUNTIME_VERSION, "layer", 1, 1, facts, &variant};
