@@ -13,10 +13,6 @@
 using namespace mlir;
 using namespace mlir::gdn::tile;
 
-static RankedTensorType getTile(Value value) {
-  return dyn_cast<RankedTensorType>(value.getType());
-}
-
 SmallVector<RowSplitter::Range> RowSplitter::getRanges(int64_t rows) const {
   SmallVector<Range> ranges;
   for (int64_t first = 0; first < rows; first += maxRows)

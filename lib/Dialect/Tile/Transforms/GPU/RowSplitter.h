@@ -33,14 +33,18 @@ private:
     int64_t first, rows;
   };
 
+  /// The type of a tile or vector, null of another value.
+  static RankedTensorType getTile(Value value) {
+    return dyn_cast<RankedTensorType>(value.getType());
+  }
   bool isTall(Value value) const {
-    auto tile = dyn_cast<RankedTensorType>(value.getType());
+    RankedTensorType tile = getTile(value);
     return tile && tile.getRank() == 2 && tile.getDimSize(0) > maxRows;
   }
   /// The rows of each piece of a tile or vector of `rows` rows.
   SmallVector<Range> getRanges(int64_t rows) const;
   RankedTensorType getPieceType(Value value, Range range) const {
-    auto tile = cast<RankedTensorType>(value.getType());
+    RankedTensorType tile = getTile(value);
     SmallVector<int64_t> shape(tile.getShape());
     shape[0] = range.rows;
     return tile.clone(shape);

@@ -29,10 +29,6 @@ namespace mlir::gdn::tile {
 using namespace mlir;
 using namespace mlir::gdn::tile;
 
-static RankedTensorType getTile(Value value) {
-  return dyn_cast<RankedTensorType>(value.getType());
-}
-
 /// Whether `op` repeats a vector in every row of a tile.
 static bool isOfColumns(Operation *op) {
   auto broadcast = dyn_cast<linalg::BroadcastOp>(op);
