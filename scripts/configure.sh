@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Configures a build tree: scripts/configure.sh [PRESET]. Quiet unless it fails.
+# Configures a build tree: scripts/configure.sh [PRESET]. Quiet unless it fails. GDN_CMAKE_OPTIONS: further options of CMake.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:-default}
@@ -18,4 +18,4 @@ fi
 mkdir -p "$build"
 echo "$versions" >"$stamp"
 log="$build/configure.log"
-cmake --preset "$preset" >"$log" 2>&1 || { cat "$log"; exit 1; }
+cmake --preset "$preset" ${GDN_CMAKE_OPTIONS:-} >"$log" 2>&1 || { cat "$log"; exit 1; }

@@ -57,9 +57,14 @@ endfunction()
 # With these a file compiles that does not include what it uses of our dialects: scripts/test-full.sh builds without.
 option(GDN_PRECOMPILE_DIALECTS "Precompile the headers of our dialects, and not MLIR's alone" ON)
 
+# Half of a file's time goes into what all files have: reading the precompiled header, instances of MLIR's templates.
+# .ci/run builds so; who changes a file compiles seven others again.
+option(GDN_UNITY_BUILD "Compile code over MLIR eight files of a target at a time" OFF)
+
 # One precompiled header for all MLIR code: lib/CMakeLists.txt builds it once, with the same options.
 function(gdn_use_precompiled_headers name)
   target_compile_options(${name} PRIVATE ${GDN_MLIR_OPTIMIZATION})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${GDN_UNITY_BUILD} UNITY_BUILD_BATCH_SIZE 8)
   if(GDN_PRECOMPILE_DIALECTS)
     target_precompile_headers(${name} REUSE_FROM GDNDialectsPrecompiled)
   else()
