@@ -116,14 +116,22 @@ def test_launches_of_channels(ends):
     states, layout = STATES[ends]
     assert run(of_channels(states=states), options=BOUNDED_NORMS | layout) == OF_CHANNELS_WITH_NORMS + OF_RAW + 2
     assert run(of_channels(states=states, H=4), options=BOUNDED | layout) == OF_CHANNELS + OF_RAW + 2
-    assert run(of_channels(states=states), options=LOG_NORMS | layout) == OF_COUNT + 2 * OF_CHANNELS_WITH_NORMS
     assert run(of_channels(states=states, H=4), options=LOG | layout) == OF_COUNT + 2 * OF_CHANNELS + OF_SUMS
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("ends", STATES)
+def test_launches_of_channels_with_norms(ends):
+    """Logarithms: both kinds of kernels, or with segment_length those for gates of any strength alone."""
+    states, layout = STATES[ends]
+    assert run(of_channels(states=states), options=LOG_NORMS | layout) == OF_COUNT + 2 * OF_CHANNELS_WITH_NORMS
+    length = _library.pack_segment_length(64)
+    assert run(of_channels(states=states), options=LOG_NORMS | layout | length) == OF_CHANNELS_WITH_NORMS
 
 
 def test_bits_apart_from_other_sequences():
     """With segment_length no kernel looks at the gates of other sequences."""
     length = _library.pack_segment_length(64)
-    assert run(of_channels(), options=LOG_NORMS | length) == OF_CHANNELS_WITH_NORMS
     assert run(of_channels(H=4), options=LOG | length) == OF_CHANNELS + OF_SUMS
 
 

@@ -354,7 +354,9 @@ def test_functions_around_ours_stay():
         module.torch_chunk_gated_delta_rule = before
 
 
-@pytest.mark.parametrize("model", ["qwen3_next", *(["kimi_linear"] if RELEASE >= (5, 24) else [])])
+@pytest.mark.parametrize(
+    "model", ["qwen3_next", *([pytest.param("kimi_linear", marks=pytest.mark.full)] if RELEASE >= (5, 24) else [])]
+)
 def test_the_example(model):
     """A small case of docs/examples/models.py."""
     example = pathlib.Path(__file__).parents[2] / "docs" / "examples" / "models.py"
