@@ -3,14 +3,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Asks the compiler what it supports, and writes the support matrix of README.md.
 
-Usage: scripts/support.py [--tools build/bin] [--check | --reasons]
+Usage: scripts/support.py [--tools build/bin] [--check [--only NAME] | --reasons]
 
 Each cell is one small layer that differs from the base (Gated DeltaNet, bf16, K = V = 128, log gates, beta as values,
 initial and final states) in what its row names. For a CPU it is compiled to the llvm dialect (gdn-opt --gdn-to-llvm)
 in rows of sizes and types, and to the tile level in the others: gdn-numerics compiles and runs what they name. For a
 GPU it is compiled to the explicit form (gdn-compile --emit=warp), where registers and shared memory are allocated.
 "yes" is a layer that compiles, "no" one that is refused with an error; --reasons prints these errors. --check writes
-nothing and fails where the matrix in README.md is not current. Standard library only.
+nothing and fails where the matrix in README.md is not current, or its rows of a name. Standard library only.
 """
 
 import argparse
@@ -173,9 +173,9 @@ def ask_gpu(tools, layers):
         return list(pool.map(ask, layers))
 
 
-def ask_all(tools):
-    """The errors of each row and column."""
-    layers = {(name, text): several for name, text, several in MATRIX}
+def ask_all(tools, names):
+    """The errors of each row and column; of the rows of these names, if there are any."""
+    layers = {(name, text): several for name, text, several in MATRIX if not names or name in names}
 
     def ask_part(part):
         (op, target), pipeline = part
@@ -205,8 +205,9 @@ def make_table(answers):
     lines = [f"| | | {names} |", "|---" * (len(COLUMNS) + 2) + "|"]
     last = None
     for name, text, _ in MATRIX:
-        cells = [summarise(answers[(name, text), column]) for column in COLUMNS]
-        lines.append(f"| {'' if name == last else name} | {text} | {' | '.join(cells)} |")
+        if ((name, text), COLUMNS[0]) in answers:
+            cells = [summarise(answers[(name, text), column]) for column in COLUMNS]
+            lines.append(f"| {'' if name == last else name} | {text} | {' | '.join(cells)} |")
         last = name
     return "\n".join(lines)
 
@@ -216,8 +217,13 @@ def main():
     parser.add_argument("--tools", type=pathlib.Path, default=ROOT / "build/bin", help="their folder (build/bin)")
     parser.add_argument("--check", action="store_true", help="write nothing, fail where README.md is not current")
     parser.add_argument("--reasons", action="store_true", help="print the errors of what is refused")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="check the rows of this name alone")
     options = parser.parse_args()
-    answers = ask_all(options.tools)
+    if unknown := sorted({*options.only} - {name for name, *_ in MATRIX}):
+        sys.exit(f"error: expected --only of names of rows, got {', '.join(unknown)}")
+    if options.only and not options.check:
+        sys.exit("error: expected --only beside --check, for the whole matrix is written")
+    answers = ask_all(options.tools, options.only)
     if options.reasons:
         for ((name, text), (op, target)), errors in answers.items():
             for error in sorted({error for error in errors if error}):
@@ -227,8 +233,10 @@ def main():
     if page.count(BEGIN) != 1 or page.count(END) != 1:
         sys.exit(f"error: expected one '{BEGIN}' and one '{END}' in README.md")
     before, rest = page.split(BEGIN)
-    wanted = f"{before}{BEGIN}\n{make_table(answers)}\n{END}{rest.split(END)[1]}"
-    if options.check and wanted != page:
+    table, after = rest.split(END)
+    lines, found = make_table(answers).splitlines(), table.strip().splitlines()
+    wanted = "\n".join([f"{before}{BEGIN}", *lines, f"{END}{after}"])
+    if options.check and lines != ([line for line in found if line in lines] if options.only else found):
         sys.exit("error: expected a current support matrix in README.md; run scripts/support.py")
     if not options.check:
         PAGE.write_text(wanted)
