@@ -2,8 +2,8 @@
 """Writes functions of a backward with several value heads a query/key head, with and without a gate, of every head
 dimension and type.
 
-Usage: backward.py DIRECTORY COMPILER. One file each; COMPILER, a gdn-compile, makes a cubin of it, which refuses stack and
-spills.
+Usage: backward.py DIRECTORY COMPILER [NAME...]: those of these names, or all. One file each; COMPILER, a gdn-compile, makes a
+cubin of it, which refuses stack and spills.
 """
 
 import pathlib
@@ -46,7 +46,10 @@ def main():
     directory = pathlib.Path(sys.argv[1])
     directory.mkdir(parents=True, exist_ok=True)
     for group, gated, width, data in CASES:
-        path = directory / f"{group}_{'gated' if gated else 'plain'}_{width}_{data}.mlir"
+        name = f"{group}_{'gated' if gated else 'plain'}_{width}_{data}"
+        if sys.argv[3:] and name not in sys.argv[3:]:
+            continue
+        path = directory / f"{name}.mlir"
         path.write_text(write(group, gated, width, data))
         subprocess.run([sys.argv[2], path, "--target=sm_90a", "--emit=cubin", "-o", path.with_suffix(".cubin")], check=True)
         print(path.stem, flush=True)
