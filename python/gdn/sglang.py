@@ -19,6 +19,8 @@ from typing import Any
 TESTED = ("0.5.23",)
 _PACKAGE = "sglang.srt.layers.attention.linear"
 BACKENDS = ("gdn_backend.GDNAttnBackend", "kda_backend.KDAAttnBackend")
+#: Tokens of SGLang's chunks, between which it keeps states.
+_CHUNK = 64
 #: What a dispatcher may have.
 _ROLES = ("decode_kernel", "extend_kernel", "verify_kernel", "tree_verify_kernel")
 
@@ -61,11 +63,13 @@ def make_kernel(parent: Any) -> type:
     import gdn
 
     from . import _serving
-    from ._steps import states_of
+    from ._steps import numbers_of_rows, states_of
 
     class Kernel(parent):  # type: ignore[misc]
         #: By which `serve` knows it.
         is_gdn = True
+        #: A backend asks for one state inside each prefill, in float32, rather than for all between chunks.
+        supports_track_state_snapshot = True
 
         def __init__(self, backend: Any, own: Any) -> None:
             self.__dict__.update(vars(own))
@@ -106,23 +110,40 @@ def make_kernel(parent: Any) -> type:
 
         def extend(self, q: Any, k: Any, v: Any, g: Any, beta: Any, **words: Any) -> Any:
             """A prefill of packed sequences: log gates and values of beta, or for Kimi Delta Attention raw ones."""
-            pool, out = words["ssm_states"], words.get("output")
+            pool, out, kept = words["ssm_states"], words.get("output"), words.get("track_state")
             if out is None:
                 out = torch.empty_like(v, memory_format=torch.contiguous_format)
+            # Kernels keep states in the pool's type, in which SGLang stores them in the end.
+            states = kept if kept is None or kept.dtype == pool.dtype else torch.empty_like(kept, dtype=pool.dtype)
 
             def call() -> dict[str, Any]:
                 ends, given = words["query_start_loc"], {"q": q, "k": k, "v": v, "g": g, "beta": beta, "out": out}
+                count = len(ends) - 1
                 if words.get("A_log") is not None:
                     given = self._tokens({"q": q, "k": k, "v": v}, g, beta, out, words)
+                if kept is not None:
+                    given["state_checkpoints"] = states
+                    given["checkpoint_cu_starts"] = numbers_of_rows(q, 1, count + 1, 0)[0]
+                    given["checkpoint_every_n_tokens"] = words["track_chunk_idx"][:count] * _CHUNK
                 return {
                     **given, "use_beta_sigmoid_in_kernel": words.get("beta_is_raw", False), "state_layout": "vk",
                     "use_qk_l2norm_in_kernel": True, "cu_seqlens": ends, "initial_state": pool, "final_state": pool,
-                    "state_indices": words["cache_indices"][: len(ends) - 1],
+                    "state_indices": words["cache_indices"][:count],
                 }  # fmt: skip
 
-            if self._extends(words) and self._runs("prefill", call, q, is_prefill=True):
-                return out if g.ndim == 4 else (out, None, None)
-            return super().extend(q, k, v, g, beta, **words)
+            kind = "prefill" + ("" if kept is None else " with states inside")
+            if self._extends(words) and self._runs(kind, call, q, is_prefill=True):
+                if states is not kept:
+                    kept.copy_(states)
+                if g.ndim < 4:
+                    return out, None, None
+                return (out, None) if words.get("return_intermediate_states") else out
+            done = super().extend(q, k, v, g, beta, **words)
+            if kept is not None and not getattr(parent, "supports_track_state_snapshot", False):
+                # The last result is all states between chunks.
+                step = self.backend.forward_metadata
+                kept[step.track_ssm_h_batch_src] = done[-1][0, step.track_ssm_h_src].to(kept.dtype)
+            return done
 
         def target_verify(self, A_log: Any, dt_bias: Any, q: Any, k: Any, v: Any, a: Any, b: Any, **words: Any) -> Any:
             """Speculated tokens of sequences: the pool stays, and a buffer gets the states after them."""
@@ -187,10 +208,6 @@ def make_kernel(parent: Any) -> type:
                 return self.served.decide("multi-item scoring", "gdn writes states where it reads them")
             if words.get("is_spec_decode"):
                 return self.served.decide("prefills of drafts", "gdn writes states that may be taken back")
-            step = self.backend.forward_metadata
-            is_tracked = getattr(step, "has_mamba_track_mask", False) and step.track_ssm_h_src.numel() > 0
-            if is_tracked or words.get("return_intermediate_states") or words.get("track_state") is not None:
-                return self.served.decide("prefills that keep states inside", "this plug-in does not ask gdn for them")
             return True
 
         def _runs(self, kind: str, call: Callable[[], dict[str, Any]], x: Any, is_prefill: bool = False) -> bool:

@@ -12,6 +12,7 @@ that the metadata name: nothing is gathered, scattered, split or concatenated.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import Any, NamedTuple
 
@@ -88,6 +89,8 @@ def make_layer(engine: Any, name: str) -> type:
             for part in self._parts(step, x, b, a, out):
                 for function, call in self._calls(step, part._replace(x=self._convolve(part, step))):
                     getattr(gdn, function)(**call)
+                    if "state_checkpoints" in call:
+                        self._keep(step, part.x, call["state_checkpoints"])
                 if part.where is not None:
                     out.index_copy_(0, part.where, part.out)
             return True
@@ -102,12 +105,15 @@ def make_layer(engine: Any, name: str) -> type:
                 taken = (tensor.index_select(0, where) for tensor in (x, b, a))
                 yield Part._make((is_spec, *taken, out.new_empty(len(where), *out.shape[1:]), where))
 
+        def _inputs_before(self) -> Any:
+            """The convolution's states [blocks, C, tokens]."""
+            states = self.kv_cache[0]
+            return states if engine.is_conv_state_dim_first() else states.transpose(-1, -2)
+
         def _convolve(self, part: Part, step: Any) -> Any:
             """vLLM's convolution of a part's tokens, and its states. The output is dense: rows of a projection may begin where
             kernels cannot load from."""
-            states, rows = self.kv_cache[0], step.non_spec_state_indices_tensor
-            if not engine.is_conv_state_dim_first():
-                states = states.transpose(-1, -2)
+            states, rows = self._inputs_before(), step.non_spec_state_indices_tensor
             weight, bias = self.conv1d.weight.flatten(1), self.conv1d.bias
             if part.is_spec:
                 slots = step.spec_state_indices_tensor
@@ -153,21 +159,40 @@ def make_layer(engine: Any, name: str) -> type:
                 yield recurrent, {**given, **words, "state_indices": rows[:decodes]}
             if step.num_prefills:
                 given = {name: x[decodes:count].unsqueeze(0) for name, x in tokens.items()}
+                plan = step.flashinfer_checkpoint_plan
+                if plan is not None:
+                    # One state a prefill, in the first of the rows that FlashInfer would write; of the others none is read.
+                    words["state_checkpoints"] = pool.new_empty((plan.num_checkpoints, *pool.shape[1:]))
+                    words["checkpoint_cu_starts"] = plan.cu_starts
+                    words["checkpoint_every_n_tokens"] = step.checkpoint.checkpoint_offsets[step.num_decodes :]
                 yield chunk, {
                     **given, **words, "cu_seqlens": step.prefill_query_start_loc,
                     "state_indices": step.prefill_state_indices, "has_initial_state": step.prefill_has_initial_state,
                 }  # fmt: skip
 
+        def _keep(self, step: Any, x: Any, kept: Any) -> None:
+            """vLLM's copy of what a prefix cache wants of prefills, into blocks: states, and the convolution's inputs `x` before
+            them."""
+            first = step.num_decodes
+            of_prefills = dataclasses.replace(
+                step.checkpoint, checkpoint_offsets=step.checkpoint.checkpoint_offsets[first:],
+                state_indices=step.checkpoint.state_indices[first:],
+            )  # fmt: skip
+            self._checkpoint_exporter.export(
+                of_prefills, raw_qkv=x[step.num_decode_tokens :], conv_state=self._inputs_before(),
+                recurrent_checkpoint=kept, recurrent_state=self.kv_cache[1], cu_seqlens=step.prefill_query_start_loc,
+                recurrent_rows=step.flashinfer_checkpoint_plan.cu_starts[:-1],
+            )  # fmt: skip
+
         def _serves(self, step: Any, *tensors: Any) -> bool:
             """Whether gdn runs a step. It is asked once for each kind, by all that a call itself checks."""
             is_spec, on_gpu = step.spec_sequence_masks is not None, tensors[0].is_cuda
-            if getattr(step, "flashinfer_checkpoint_plan", None) is not None:
-                return self.served.decide("states inside a prefill", "this plug-in does not ask gdn for them")
             if on_gpu and not step.num_prefills and self.kv_cache[1].element_size() == 2:
                 return self.served.decide("decoding with states of 16 bits", "its kernels are faster with them")
             kind = _VERIFYING if is_spec else "decoding"
             if step.num_prefills:
                 kind = f"prefill and {kind}" if is_spec or step.num_decodes else "prefill"
+                kind += "" if step.flashinfer_checkpoint_plan is None else " with states inside"
 
             def calls() -> Any:
                 for part in self._parts(step, *tensors):

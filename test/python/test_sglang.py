@@ -155,18 +155,28 @@ class Layer:
         bound = {"lower_bound": self.lower_bound} if self.is_kda else {}
         return {"A_log": self.A_log, "dt_bias": self.dt_bias, **bound}
 
-    def extend(self, sequences, lengths):
-        """A prefill; outputs and those of float64."""
+    def extend(self, sequences, lengths, chunks=None):
+        """A prefill; outputs and those of float64, and with `chunks`, a number for each sequence or -1, the states between chunks
+        that are kept, and those of float64."""
         parts, a, b, _ = self.tokens(sum(lengths))
         ends = np.cumsum([0, *lengths]).tolist()
-        words = self.words([s.row for s in sequences], ends)
+        words = {**self.words([s.row for s in sequences], ends), "track_state": None, "track_chunk_idx": None}
+        kept = []
+        if chunks:
+            words["track_state"] = torch.full((len(lengths) + 1, HEADS, CHANNELS, CHANNELS), torch.nan)
+            words["track_chunk_idx"] = torch.tensor([*chunks, -1], dtype=torch.int32)
+            for s, begin, count in zip(sequences, ends, chunks):
+                tokens = slice(begin, begin + 64 * count)
+                kept.append(s.expected(self, *(x[tokens] for x in (*parts, a, b)), commit=False)[1] if count > 0 else None)
         if self.is_kda:
-            words |= {**self.parameters, "beta_is_raw": True, "return_intermediate_states": False, "track_state": None}
+            words |= {**self.parameters, "beta_is_raw": True, "return_intermediate_states": chunks is not None}
             out = self.dispatcher.extend(*(x[None] for x in parts), self.of_heads(a)[None], b[None], **words)
+            out = out[0] if chunks else out
         else:
             g = -self.A_log.exp() * torch.nn.functional.softplus(a.float() + self.dt_bias.float())
             out, _, _ = self.dispatcher.extend(*(x[None] for x in parts), g[None], b.float().sigmoid()[None], **words)
-        return out[0], self.wanted(sequences, ends, parts, a, b)
+        done = out[0], self.wanted(sequences, ends, parts, a, b)
+        return (*done, words["track_state"], kept) if chunks else done
 
     def wanted(self, sequences, ends, parts, a, b):
         pieces = [
@@ -214,6 +224,34 @@ def test_steps(form, made):
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_states_inside_a_prefill(form, made):
+    """One of a sequence, in float32 whatever the pool's type is; a radix cache keeps it."""
+    words, tolerance = FORMS[form]
+    layer = made(**words)
+    sequences = [Sequence(row) for row in (3, 5, 2)]
+    layer.extend(sequences[:1], [33])
+    o, wanted, got, kept = layer.extend(sequences, [70, 40, 300], chunks=[1, -1, 3])
+    assert rms_error(o.float(), wanted) < tolerance
+    for state, expected in zip(got, kept):
+        assert expected is None or rms_error(state, expected[0]) < tolerance
+    assert layer.dispatcher.extend_kernel.served.runs["prefill with states inside"] and not layer.own.ran
+
+
+def test_states_inside_a_prefill_of_sglang():
+    """What SGLang's kernel gives, all states between chunks, becomes the one that the backend asked gdn for."""
+    layer = Layer()
+    kernel = layer.dispatcher.extend_kernel
+    all_states = torch.arange(6.0)[None, :, None, None, None].expand(1, -1, HEADS, CHANNELS, CHANNELS).bfloat16()
+    layer.own._call = kernel._call = lambda name: ("out", None, all_states)
+    step = layer.backend.forward_metadata
+    step.track_ssm_h_src, step.track_ssm_h_batch_src = torch.tensor([4, 1]), torch.tensor([2, 0])
+    x, kept = torch.zeros(1, 3, HEADS, CHANNELS), torch.full((3, HEADS, CHANNELS, CHANNELS), 7.0)
+    words = {**layer.words([1], [0, 3]), "track_state": kept, "track_chunk_idx": "no numbers"}
+    assert kernel.extend(x, x, x, x[..., 0], x[..., 0], **words)[0] == "out"
+    assert [float(state.mean()) for state in kept] == [1, 7, 4] and kernel.served.runs == {"prefill with states inside": False}
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("tree", [False, True])
 @pytest.mark.parametrize("own_indices", [False, True])
 def test_verification(form, tree, own_indices, made):
@@ -257,11 +295,6 @@ def test_what_is_left_to_sglang(caplog):
     with caplog.at_level(logging.WARNING, "gdn.sglang"):
         for _ in range(2):
             assert kernel.extend(x, x, x, gates, gates, **words, inplace_update=False) == "extend"
-            layer.backend.forward_metadata.has_mamba_track_mask = True
-            layer.backend.forward_metadata.track_ssm_h_src = torch.zeros(1)
-            assert kernel.extend(x, x, x, gates, gates, **words) == "extend"
-            layer.backend.forward_metadata.has_mamba_track_mask = False
-            assert kernel.extend(x, x, x, gates, gates, **words, track_state=x) == "extend"
             assert kernel.extend(x, x, x, gates, gates, **words, is_spec_decode=True) == "extend"
             assert kernel.extend(x, x, x, gates, gates, **{**words, "query_start_loc": torch.zeros(2)}) == "extend"
             decoding = {**layer.parameters, **layer.words([1]), "scale": 1.0, "num_v_heads": HEADS, "head_v_dim": CHANNELS}
@@ -271,7 +304,7 @@ def test_what_is_left_to_sglang(caplog):
             verifying = {**layer.parameters, **dict(zip("qkvab", (x, x, x, a, a))), "retrieve_parent_token": None}
             assert kernel.target_verify(**verifying, replayssm_rawv=x, intermediate_states_buffer=None) == "target_verify"
     reasons = (
-        "multi-item scoring as before: gdn writes", "prefills that keep states inside as before: this plug-in",
+        "multi-item scoring as before: gdn writes",
         "prefills of drafts as before: gdn writes", "prefill as before: cu_seqlens: expected a tensor of int32",
         "decoding with replayssm_d as before: gdn has no", "decoding as before: AttributeError",
         "verification with replayssm_rawv as before: gdn has no",
@@ -364,5 +397,5 @@ def test_the_real_registry(monkeypatch):
         gdn.sglang.serve(None, types.SimpleNamespace(kernel_dispatcher=dispatcher))
         kernels = [getattr(dispatcher, role) for role in ROLES if hasattr(dispatcher, role)]
         assert len(kernels) == 4 - is_kda and all(kernel.is_gdn for kernel in kernels)
-        flags = [name for name in dir(own) if name.startswith(("supports_", "uses_"))]
-        assert len(flags) > 3 and all(getattr(kernels[0], name) == getattr(own, name) for name in flags)
+        flags = {name for name in dir(own) if name.startswith(("supports_", "uses_"))} - {"supports_track_state_snapshot"}
+        assert len(flags) > 2 and kernels[0].supports_track_state_snapshot and all(getattr(kernels[0], name) == getattr(own, name) for name in flags)

@@ -84,6 +84,29 @@ def test_steps(form, made):
     assert states[[0, 1, 2, 4, 6, 7]].isnan().all() and not layer.ran
 
 
+@pytest.mark.parametrize("form", [form for form in FORMS if "kind" not in FORMS[form]])
+def test_states_inside_a_prefill(form, made):
+    """Prefixes that a cache keeps, beside a token of decoding, a prefill that keeps none and a block of nobody: requests go on
+    from them."""
+    words = FORMS[form]
+    tolerance = 1e-5 if "dtype" not in words else 3e-2 if "pool" in words else 2e-2
+    engine, layer = made(**words, blocks=12)
+    first, second, third, fourth = (Request(layer, block, block) for block in (3, 5, 8, 10))
+    run(engine, layer, [first], [5])
+    o, wanted, forks = run(
+        engine, layer, [first, second, third, fourth], [1, 70, 40, 330], decodes=1, keeps=[(0, 0), (64, 2), (0, 0), (192, 7)]
+    )
+    assert rms_error(o, wanted) < tolerance and [fork.block for fork in forks] == [2, 7]
+    states = layer.kv_cache[1].float()
+    for fork in forks:
+        assert rms_error(states[fork.block], fork.state[0]) < tolerance
+    assert states[[0, 1, 4, 6, 9, 11]].isnan().all()
+    for tokens in ([9, 70], [1, 1]):
+        o, wanted = run(engine, layer, forks, tokens, decodes=2 * (tokens == [1, 1]))
+        assert rms_error(o, wanted) < tolerance
+    assert not layer.ran and layer.served.runs["prefill and decoding with states inside"]
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_speculated_tokens(form, made):
     """Prefills, verification with all numbers of accepted tokens, beside prefills, and one token at a time again."""
@@ -146,7 +169,7 @@ def test_a_bias_that_changes(made):
 
 @pytest.mark.parametrize("what,reason", [
     ({"spec_sequence_masks": torch.ones(1, dtype=torch.bool)}, "prefill and speculated tokens as before: AttributeError"),
-    ({"flashinfer_checkpoint_plan": object()}, "states inside a prefill as before"),
+    ({"flashinfer_checkpoint_plan": object()}, "prefill with states inside as before: AttributeError"),
     ({"prefill_query_start_loc": torch.zeros(4)}, "prefill as before: cu_seqlens: expected a tensor of int32"),
     ({"num_actual_tokens": "no number"}, "prefill as before: TypeError"),
 ])  # fmt: skip

@@ -3,6 +3,9 @@
 """What stands for vLLM's layers and their metadata in test_vllm.py: the same attributes, the convolution in torch; and requests
 whose outputs float64 has."""
 
+import copy
+import dataclasses
+import math
 import types
 
 import numpy as np
@@ -17,10 +20,36 @@ SPECULATED = 3
 PREFIX = "model.layers.0.linear_attn"
 
 
-class Step(types.SimpleNamespace):
-    """GDNAttentionMetadata of sequences of `tokens` in blocks, of which the first ones decode."""
+@dataclasses.dataclass
+class Checkpoint:
+    """MambaPrefillCheckpointMetadata: how many tokens of each sequence its prefix has that a cache keeps, and the block for it;
+    zeros are none."""
 
-    def __init__(self, tokens, blocks, has, decodes=0):
+    checkpoint_offsets: torch.Tensor
+    state_indices: torch.Tensor
+    offsets: list
+    query_lens: list
+
+
+class Exporter:
+    """MambaPrefillCheckpointExporter of such a layer, without Triton."""
+
+    def export(
+        self, checkpoint, *, raw_qkv, conv_state, cu_seqlens, recurrent_checkpoint, recurrent_state, recurrent_rows
+    ):  # fmt: skip
+        offsets, blocks = checkpoint.checkpoint_offsets.tolist(), checkpoint.state_indices.tolist()
+        for offset, block, begin, row in zip(offsets, blocks, cu_seqlens.tolist(), recurrent_rows.tolist()):
+            if offset and block:
+                recurrent_state[block] = recurrent_checkpoint[row]
+                end = begin + offset
+                conv_state[block, :, : WIDTH - 1] = raw_qkv[end - WIDTH + 1 : end].T
+
+
+class Step(types.SimpleNamespace):
+    """GDNAttentionMetadata of sequences of `tokens` in blocks, of which the first ones decode. `keeps` are tokens and block of a
+    prefix for each sequence, as Checkpoint has them."""
+
+    def __init__(self, tokens, blocks, has, decodes=0, keeps=()):
         ends = np.cumsum([0, *tokens])
         integers = lambda values: torch.tensor(list(values), dtype=torch.int32)  # noqa: E731
         prefills = len(tokens) - decodes
@@ -30,7 +59,15 @@ class Step(types.SimpleNamespace):
             has_initial_state=torch.tensor(has) if prefills else None, non_spec_query_start_loc=integers(ends),
             non_spec_state_indices_tensor=integers(blocks), prefill_query_start_loc=integers(ends[decodes:] - decodes),
             prefill_state_indices=integers(blocks[decodes:]), prefill_has_initial_state=torch.tensor(has[decodes:]),
+            checkpoint=None,
         )  # fmt: skip
+        if keeps:
+            offsets, kept = zip(*keeps)
+            self.checkpoint = Checkpoint(integers(offsets), integers(kept), list(offsets), list(tokens))
+            starts = np.cumsum([0, *(length // math.gcd(*offsets) for length in tokens[decodes:])])
+            self.flashinfer_checkpoint_plan = types.SimpleNamespace(
+                num_checkpoints=int(starts[-1]), cu_starts=torch.tensor(starts)
+            )
 
 
 class Speculation(Step):
@@ -78,11 +115,11 @@ def built(step):
         block_table_tensor=rows, slot_mapping=rows, is_prefilling=is_first, seq_lens_cpu_upper_bound=lengths + 50 * has,
     )  # fmt: skip
     builder = GDNAttentionMetadataBuilder.__new__(GDNAttentionMetadataBuilder)
-    nothing = types.SimpleNamespace(build=lambda *arguments: None)
+    known = types.SimpleNamespace(build=lambda *arguments: step.checkpoint)
     cache = types.SimpleNamespace(cache_config=types.SimpleNamespace(mamba_cache_mode="none"))
     vars(builder).update(
-        kv_cache_spec=None, vllm_config=cache, checkpoint_builder=nothing, gdn_prefill_backend="flashinfer",
-        plan_flashinfer_checkpoints=False, use_spec_decode=True, num_spec=SPECULATED, use_full_cuda_graph=False,
+        kv_cache_spec=None, vllm_config=cache, checkpoint_builder=known, gdn_prefill_backend="flashinfer",
+        plan_flashinfer_checkpoints=True, use_spec_decode=True, num_spec=SPECULATED, use_full_cuda_graph=False,
     )  # fmt: skip
     return builder.build(0, common, accepted, drafts)
 
@@ -165,7 +202,8 @@ class StandIn(torch.nn.Module):
         pages = torch.full((blocks, size + 40), torch.nan, dtype=pool)
         states = pages[:, :size].unflatten(1, (value_heads, CHANNELS, CHANNELS))
         self.kv_cache = (torch.full((blocks, WIDTH - 1 + SPECULATED, width), torch.nan, dtype=dtype), states)
-        self.ran = 0
+        self.ran, self._checkpoint_exporter = 0, Exporter()
+
 
 class QwenGatedDeltaNetAttention(StandIn):
     def _forward_core(self, mixed_qkv, b, a, core_attn_out):
@@ -240,6 +278,13 @@ class Request:
         )  # fmt: skip
         return o[0]
 
+    def expected_with_a_fork(self, parts, count, block):
+        """The outputs of these tokens, and another request that goes on from the first ones of them in a block."""
+        first = self.expected(*(part[:count] for part in parts))
+        fork = copy.copy(self)
+        fork.block = block
+        return np.concatenate([first, self.expected(*(part[count:] for part in parts))]), fork
+
     def accept(self, parts, count):
         """The first tokens of those that were verified are what the sequence goes on from."""
         self.expected(*(part[:count] for part in parts))
@@ -273,18 +318,27 @@ def verify(engine, layer, requests, accepted, prefills=(), padding=0):
     return out[where].float(), np.concatenate([*wanted, *wanted_firsts]), parts
 
 
-def run(engine, layer, requests, tokens, decodes=0, padding=0):
-    """A step of these requests; outputs and those of float64."""
+def run(engine, layer, requests, tokens, decodes=0, padding=0, keeps=()):
+    """A step of these requests; outputs and those of float64, and with `keeps`, a prefix of each or zeros, those that go on from
+    these prefixes."""
     parts = [request.draw(n) for request, n in zip(requests, tokens)]
-    wanted = [request.expected(*part) for request, part in zip(requests, parts)]
+    wanted, forks = [], []
+    for request, part, (count, block) in zip(requests, parts, keeps or [(0, 0)] * len(requests)):
+        if count:
+            o, fork = request.expected_with_a_fork(part, count, block)
+            wanted.append(o)
+            forks.append(fork)
+        else:
+            wanted.append(request.expected(*part))
     mixed, b, a = (torch.cat(group) for group in zip(*parts))
     mixed, b, a = (torch.cat([x, x.new_zeros(padding, x.shape[1])]) for x in (mixed, b, a))
     # Rows of padded tokens name the block that is nobody's, or none.
     blocks = [request.block for request in requests] + [0, -1][:padding]
     has = [request.inputs.shape[0] > n for request, n in zip(requests, tokens)]
-    step = Step([*tokens, *[1] * padding], blocks, has, decodes + padding)
+    step = Step([*tokens, *[1] * padding], blocks, has, decodes + padding, keeps)
     engine.steps = {PREFIX: engine.metadata_of(step)}
     out = torch.full((len(mixed) + 3, layer.A_log.shape[0], CHANNELS), 7.0, dtype=mixed.dtype)
     core(layer, *(torch.cat([x, x.new_zeros(3, x.shape[1])]) for x in (mixed, b, a)), out)
     assert (out[len(mixed) :] == 7).all() and not out[len(mixed) - padding : len(mixed)].any()
-    return out[: len(mixed) - padding].float(), np.concatenate(wanted)
+    done = out[: len(mixed) - padding].float(), np.concatenate(wanted)
+    return (*done, forks) if keeps else done
