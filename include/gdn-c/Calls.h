@@ -147,8 +147,9 @@ enum {
   GDN_SPLIT_NEVER = 1,
   /// Into `split_value` segments of the longest sequence.
   GDN_SPLIT_SEGMENTS = 2,
-  /// Into segments of `split_value` tokens, and by no other fact of the call:
-  /// the bits of a sequence do not depend on what is beside it.
+  /// Into segments of `split_value` tokens, not at all if that is 0, and by no
+  /// other fact of the call: the bits of a sequence do not depend on what is
+  /// beside it. With 0 a call token by token is served by no other functions.
   GDN_SPLIT_LENGTH = 3
 };
 

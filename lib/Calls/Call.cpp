@@ -145,6 +145,11 @@ void Call::read() {
   sequences = isPacked() ? extentOf("cu_seqlens", 0) - 1 : batches;
 }
 
+bool Call::asksForSegments() const {
+  return isFixed() ? given.split_value > 0
+                   : given.split == GDN_SPLIT_SEGMENTS && given.split_value > 1;
+}
+
 gdn::cost::SplitRequest Call::splitRequest() const {
   using Kind = cost::SplitRequest::Kind;
   constexpr Kind kinds[] = {Kind::Model, Kind::Never, Kind::Segments,
@@ -152,6 +157,8 @@ gdn::cost::SplitRequest Call::splitRequest() const {
   cost::SplitRequest request;
   request.kind =
       kinds[std::clamp<int32_t>(given.split, 0, std::size(kinds) - 1)];
+  if (isFixed() && !asksForSegments())
+    request.kind = Kind::Never;
   request.value = given.split_value;
   request.decays = !given.is_undecayed;
   return request;

@@ -108,6 +108,10 @@ public:
   /// Whether types and options alone choose the function, so that the bits of a
   /// sequence depend on nothing beside it.
   bool isFixed() const { return given.split == GDN_SPLIT_LENGTH; }
+  /// Whether it is to be computed token by token, and in no other way.
+  bool isFixedByToken() const { return isFixed() && isByToken(); }
+  /// Whether it says itself that its sequences be cut.
+  bool asksForSegments() const;
   cost::SplitRequest splitRequest() const;
 
   int64_t batches = 0, tokens = 0, sequences = 0, keyHeads = 0, heads = 0;

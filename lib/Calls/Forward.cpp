@@ -101,8 +101,7 @@ static void chooseSegments(const Call &call, const GdnEntryDesc *chunks,
                            Choice &chosen) {
   cost::SplitRequest request = call.splitRequest();
   using Kind = cost::SplitRequest::Kind;
-  bool isWanted = request.kind == Kind::Length ||
-                  (request.kind == Kind::Segments && request.value > 1);
+  bool isWanted = call.asksForSegments();
   bool byToken = chosen.plan.variant->schedule == Schedule::Token.name;
   if (!isWanted && (request.kind != Kind::Model || call.isByToken() || byToken))
     return;
@@ -163,7 +162,7 @@ static void chooseWhole(const Call &call, const GdnEntryDesc *chunks,
     forced = Schedule::CtaPerHead;
   if (!byToken)
     chosen.whole = cost::choose(problem, chip, forced);
-  if (tokens && !call.isFixed()) {
+  if (tokens && (byToken || !call.isFixed())) {
     problem.stage = cost::kTokenStage;
     cost::Choice other = cost::choose(problem, chip);
     if (byToken || other.chosen().seconds < chosen.whole.chosen().seconds) {
@@ -192,7 +191,8 @@ void gdn::calls::chooseForward(const GdnCallTable &table, const Call &call,
   chosen.plan.table = &table;
   chosen.plan.multiprocessors = static_cast<int32_t>(chip.multiprocessors);
   // A function of tokens gets their float32 arithmetic, whatever is faster.
-  bool byToken = tokens && !call.isFixed() && (call.isByToken() || !chunks);
+  bool isCut = call.isFixed() && call.asksForSegments();
+  bool byToken = tokens && !isCut && (call.isByToken() || !chunks);
   cost::Problem problem = describe(call, target.form);
   chooseWhole(call, chunks, tokens, byToken, chip, problem, chosen);
   chooseSegments(call, chunks, problem, chip, chosen);

@@ -38,6 +38,7 @@ cost::SavingChoice gdn::calls::chooseSaving(const Call &call, bool hasSegments,
   limits.chunk = std::max(limits.stateTokens, cost::kGradientTokens);
   limits.segments = call.get().saved_segments;
   limits.hasSegments = hasSegments;
+  limits.isPerHead = call.isFixed();
   cost::SplitRequest request = call.splitRequest();
   // A forward that saves nothing has segments in most forms that may save, and
   // with a gate a channel even if the others have none, of either of two

@@ -159,12 +159,11 @@ void gdn::calls::planItems(const GdnCallTable &table, const Call &call,
 void gdn::calls::runItems(const GdnCallPlan &plan, const Call &call,
                           const ItemCall &p) {
   const Ranges sequences = rangesOf(p);
-  const GdnCall &given = call.get();
   if (call.isBackward())
     return runBackward(p, *plan.items, plan.threads, sequences);
   // Nothing but the caller cuts sequences on a CPU.
-  if (p.isFixed || (given.split == GDN_SPLIT_SEGMENTS && given.split_value > 1))
-    runInSegments(*plan.table, p, given.split_value, sequences);
+  if (call.asksForSegments())
+    runInSegments(*plan.table, p, call.get().split_value, sequences);
   else
     runForward(p, *plan.items, plan.threads, sequences);
   // Of tokens that belong to no sequence: those from the last boundary on, as
@@ -199,7 +198,7 @@ static std::string alternativeTo(const Call &call, const ItemCall &p,
                                  const ItemChoice &chosen) {
   double chunk = chosen.chunkSeconds * 1e3,
          recurrent = chosen.recurrentSeconds * 1e3;
-  if (p.isFixed)
+  if (p.isFixed && !p.isByToken)
     return alternative("recurrent",
                        "%s: no length of a sequence chooses the kernels",
                        sayOfSplit(call, "").c_str());

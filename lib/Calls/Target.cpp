@@ -58,13 +58,6 @@ static std::array<Signature, 5> withTypesOfGates(const Signature &given) {
   return forms;
 }
 
-/// Whether a call says that its sequences be cut.
-static bool asksForSegments(const Call &call) {
-  const GdnCall &given = call.get();
-  return call.isFixed() ||
-         (given.split == GDN_SPLIT_SEGMENTS && given.split_value > 1);
-}
-
 namespace {
 /// Which functions may serve a form.
 enum class Of : uint8_t { Chunks, Tokens, Segments, All };
@@ -78,6 +71,11 @@ public:
     // States of two types are brought to one that holds both.
     if (given.ends == Ends::Both && last && last != given.state)
       given.state = GDN_DTYPE_F32;
+    // Functions with and without states may have other bits.
+    if (call.isFixedByToken() && !given.stateIndices) {
+      given.ends = Ends::Both;
+      given.state = given.state ? given.state : GDN_DTYPE_F32;
+    }
   }
 
   bool run() { return findWithGates() || findConverted(); }
@@ -131,7 +129,9 @@ bool Search::isTooLong() const {
 }
 
 bool Search::findWithGates() {
-  Of functions = asksForSegments(call) ? Of::Segments : Of::All;
+  Of functions = call.asksForSegments()  ? Of::Segments
+                 : call.isFixedByToken() ? Of::Tokens
+                                         : Of::All;
   for (const Signature &form : withTypesOfGates(given))
     if (look(form, functions) && !isTooLong())
       return true;
@@ -194,10 +194,10 @@ bool Search::findOf(Of functions, bool widens) {
 bool Search::findConverted() {
   if (!call.keyChannels || !call.valueChannels || !table.num_conversions)
     return false;
-  if (asksForSegments(call) && findOf(Of::Segments, false))
+  if (call.asksForSegments() && findOf(Of::Segments, false))
     return true;
   if (call.isFixed())
-    return false;
+    return call.isByToken() && findOf(Of::Tokens, true);
   // The function of tokens gets their float32 arithmetic. Others get functions
   // of 16 bits as long as there are any.
   if (call.isByToken() ? findOf(Of::Tokens, true)
@@ -216,8 +216,13 @@ void Search::refuse() {
   const GdnEntryDesc *chunks = findEntry(table, form);
   if (!chunks && !findEntry(table, step))
     explainMissing(table, call, form);
-  if (asksForSegments(call) && !hasSegments(chunks))
+  if (call.asksForSegments() && !hasSegments(chunks))
     explainNoSegments(call);
+  if (call.isFixedByToken())
+    call.refuse("split_whole",
+                "a form that functions token by token have on a GPU in this "
+                "version",
+                "another", GDN_ERROR_NOT_SERVED);
   // What stands in the way is not a matter of the form.
   checkTypes(call);
   bool ofStates = false;

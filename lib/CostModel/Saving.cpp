@@ -180,7 +180,8 @@ SavingChoice gdn::cost::chooseSaving(const Problem &p, const Chip &chip,
     };
     SavingEstimate perHead = by(Schedule::CtaPerHead),
                    perVTile = by(Schedule::CtaPerVTile);
-    return perVTile.seconds < perHead.seconds ? perVTile : perHead;
+    bool isPerHead = limits.isPerHead || perHead.seconds <= perVTile.seconds;
+    return isPerHead ? perHead : perVTile;
   });
   choice.backward = chooseLength(lengths, request, [&](int64_t length) {
     return estimateSavedBackward(p, chip, whole, length, limits.stateTokens);

@@ -24,6 +24,7 @@ from ._api import (
 )
 from ._explain import KernelChoice, Support, explain, supported
 from ._kda import chunk_kda, fused_recurrent_kda
+from ._open_chunks import OpenChunks
 from ._registration import register_with_torch
 from ._segments import compose, segment_map
 
@@ -34,6 +35,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "KernelChoice",
+    "OpenChunks",
     "Support",
     "chunk_gated_delta_rule",
     "chunk_gdn",

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from . import _library
+from . import _bitwise, _library
 from ._arguments import (
     KNOWN_OPTIONS,
     NO_STEPS,
@@ -133,6 +133,7 @@ def chunk_gated_delta_rule(
     context_parallel: bool | int | None = None,
     segment_length: int | None = None,
     save_for_backward: str | None = None,
+    bitwise: bool = False,
     **kwargs: Any,
 ) -> tuple[Any, Any]:
     r"""The gated delta rule over whole sequences, computed in chunks: prefill and training.
@@ -204,6 +205,8 @@ def chunk_gated_delta_rule(
             every 128 tokens, and what tokens write instead of v, where there are kernels that do and a step is
             predicted to take less time. "inputs": what the call was given; the backward computes the rest again, in
             three quarters of that memory (docs/Training.md has what both cost).
+        bitwise: no later token changes a bit of an earlier one's output, so that decoding (`OpenChunks`), prefills and
+            training have the same bits (docs/Numerics.md has the promise). States are float32.
 
     Returns:
         (o, final_state): o [B, T, HV, V] in v's type; the state in float32 (or `final_state`'s type), or None if it
@@ -241,6 +244,9 @@ def chunk_gated_delta_rule(
     steps = NO_STEPS
     if state_checkpoints is not None or checkpoint_cu_starts is not None or checkpoint_every_n_tokens is not None:
         steps = checkpoints_of(q, cu_seqlens, state_checkpoints, checkpoint_cu_starts, checkpoint_every_n_tokens, split)
+    if bitwise:
+        split |= _bitwise.options_of(split, initial_state, final_state)
+        then = then or functools.partial(_bitwise.forward, _find_forward(q))
     split |= _library.SAVES_STATES if save_for_backward is None else saves_of(save_for_backward)
     if cp_context is not None:
         refuse("cp_context", "context parallelism over several GPUs is not there yet; expected None")

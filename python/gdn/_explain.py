@@ -14,7 +14,7 @@ import typing
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, TypeVar
 
-from . import _library
+from . import _bitwise, _library
 from ._api import BUILDERS
 from ._arguments import TENSORS, Call
 
@@ -254,11 +254,19 @@ def _ask(question: str, described: Iterable[_Described | None], where: str, *wor
     return facts
 
 
+def _settled(call: Call, device: str) -> Call:
+    """The call as its device decides about `bitwise`."""
+    if call.options & _library.BITWISE_MASK != _library.BITWISE:
+        return call
+    tensors, options = _bitwise.settle(call.tensors, call.scale, call.options, device)
+    return Call(*tensors, *call[len(tensors) :])._replace(options=options)
+
+
 def _facts_of_arrays(call: Call) -> dict[str, Any]:
     """What the library says of a call of arrays."""
     from . import _arrays
 
-    call = _arrays.without_mixed_types(call)
+    call = _arrays.without_mixed_types(_settled(call, "cpu"))
     described = [None if value is None else _arrays.describe(name, value) for name, value in zip(TENSORS, call)]
     return _ask("explain", described, "cpu", call.scale, call.options, _arrays.num_threads(), call.max_seqlen)
 
@@ -277,6 +285,7 @@ def _facts_of_tensors(given: Call, device: str | None) -> dict[str, Any]:
     if not re.fullmatch("(cpu|cuda)(:[0-9]{1,9})?", where):
         raise ValueError(f"device: expected 'cpu' or 'cuda', got {where!r}")
     kind = where.split(":")[0]
+    call = given = _settled(call, kind)
     if _torch_checks.refuse_call(call, kind, writes=call.out is not None or call.final_state is not None):
         call = call._replace(options=_torch_backward.trained(call.options, kind))
     call = _torch.without_mixed_types(call)
@@ -295,7 +304,8 @@ def _facts_of_gradients(call: Call, where: str) -> dict[str, Any]:
 
     given = call[:9]
     wants = torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in given)
-    if not wants or not where.startswith("cuda") or _torch_backward_gpu.why_not(*call[:4], call.options):
+    saves = call.options & _library.BITWISE_MASK == _library.BITWISE
+    if not (wants or saves) or not where.startswith("cuda") or _torch_backward_gpu.why_not(*call[:4], call.options):
         return {}
     form = _torch_backward_gpu.form_of(call.q, call.v, call.g, call.beta, call.options)
     options = _torch_backward_gpu.kernel_options(form, call.options, call.g)
@@ -311,6 +321,9 @@ def _facts_of_gradients(call: Call, where: str) -> dict[str, Any]:
     described = [*map(_torch.describe, _torch_backward_gpu.without_data(call))]
     rest = (described, where, call.scale, options, 1, 0)
     forward = _ask("explain_saving", *rest) if reads_saved else {}
+    if not wants:
+        forward.pop("segment_tokens", 0)
+        return forward
     backward = Backward(
         **_ask("explain_backward", *rest), forward_segment_tokens=forward.pop("segment_tokens", 0), saved_bytes=saved,
         saves="states" if reads_saved else "inputs", why_inputs=reason,

@@ -68,9 +68,19 @@ def has_segment_length(options: int) -> bool:
     return options & SPLIT_MASK == pack_segment_length(0)
 
 
+_SPLIT = SPLIT_MASK | FIELDS["split_by"].pack(MOST_SPLIT_BY)
+
+
 def segments_of(options: int, decays: bool = True) -> int:
     """What decides about the segments of a call, as options: what it says about them, and whether its gates decay."""
-    return options & (SPLIT_MASK | FIELDS["split_by"].pack(MOST_SPLIT_BY)) | (0 if decays else UNDECAYED)
+    return options & _SPLIT | (0 if decays else UNDECAYED)
+
+
+#: Options of a call of token by token, and of one with `bitwise`: whole sequences, whose kernels types and options alone
+#: choose.
+RECURRENT, BITWISE = FIELDS["recurrent"].pack(1), pack_segment_length(0)
+#: The bits by which a call with `bitwise` that is computed in chunks is known.
+BITWISE_MASK = _SPLIT | RECURRENT
 
 
 def path() -> pathlib.Path:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import logging
+import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -16,6 +17,15 @@ _said: set[tuple[str, str, str]] = set()
 def log_of(engine: str) -> logging.Logger:
     """The logger `gdn.vllm` or `gdn.sglang`."""
     return logging.getLogger(f"gdn.{engine.lower()}")
+
+
+def asks_for_invariance(engine: str, variable: str) -> bool:
+    """Whether an engine's variable asks for results that do not depend on the batch: then its layers stay as they are."""
+    asks = os.environ.get(variable, "0") != "0"
+    if asks:
+        message = "gdn: expected %s=0, got %s: sizes of batches choose gdn's kernels; layers of %s stay as they are"
+        log_of(engine).warning(message, variable, os.environ[variable], engine)
+    return asks
 
 
 def is_tested(engine: str, versions: tuple[str, ...]) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from . import _library, _registration, _torch_backward, _torch_checks, _torch_sharded
+from . import _library, _registration, _torch_backward, _torch_checks, _torch_saved, _torch_sharded
 from ._arguments import NO_POOL, TENSORS, Call, check_output, has_mixed_types, torch_type, typed_as_output
 from ._torch_checks import PLAIN, check_kinds, check_shapes, is_plain, no_backward, refuse_call, refuse_derivatives
 
@@ -105,6 +105,9 @@ def _compute_on_cpu(tensors: _Tensors, scale: float | None, options: int, max_se
 
 def _compute_on_gpu(tensors: _Tensors, scale: float | None, options: int, max_seqlen: int) -> None:
     """Runs the library on the current stream of the tensors' GPU."""
+    if options & _library.BITWISE_MASK == _library.BITWISE:
+        _torch_saved.compute_bitwise(tensors, options)
+        return
     if _torch_checks.CHECKS_VALUES:
         _torch_checks.check_values(tensors, options)
     _call_library(tensors, scale, options, 1, max_seqlen)

@@ -80,6 +80,9 @@ def why_inputs(tensors: Any, scale: float | None, options: int, device: int | No
     has_beta = form.decay == "Channel" or form.beta_domain == _library.beta_domain_of(options)
     if not has_beta or (form.norm, form.gate_domain) != (_library.has_l2norm(options), _library.gate_domain_of(options)):
         return "norms, gates or beta"
+    if options & _library.BITWISE_MASK == _library.BITWISE:
+        # Time is of no account.
+        return None
     if _library.has_segment_length(options):
         # The bits of a sequence are to be the same whatever is beside it, and what is chosen here depends on that.
         return "segment_length"
@@ -117,7 +120,7 @@ def _count_states(q: Tensor, v: Tensor, cu_seqlens: Tensor | None, form: Gradien
     there are is the choice of the library's cost model: this is the most."""
     sequences = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
     tokens, more = q.shape[0] * q.shape[1], 0
-    is_whole = _library.segments_of(options) & _library.SPLIT_MASK == _library.NO_SEGMENTS
+    is_whole = _library.segments_of(options) in (_library.NO_SEGMENTS, _library.BITWISE)
     if chain.has_segments(form) and not is_whole:
         more = torch.sym_min(tokens // _LEAST_SEGMENT, _MOST_ITEMS // torch.sym_max(v.shape[2], 1))
     apart = _library.MANIFEST["decays"][form.decay]["saved_tokens"]
@@ -143,8 +146,8 @@ def allocate(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return o, state, writes, v.new_empty((kept, *square))
 
 
-def compute_forward(*given: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """What `allocate` makes, computed."""
+def compute_forward(*given: Any, into: Any = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """What `allocate` makes, computed; o and the final states, or None, in those of `into` if there are such."""
     q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, options, with_state = given
     if (reason := _disagreement(*given[:9])) is not None:
         raise ValueError(f"gdn: {reason}")
@@ -152,6 +155,8 @@ def compute_forward(*given: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         _torch_checks.check_values((*given[:9], None, None, *NO_POOL), options)
     form = chain.form_of(q, v, g, beta, options)
     o, state, writes, states = made = allocate(*given)
+    if into is not None:
+        o, state = into
     betas, _ = chain.convert_beta(beta, _library.beta_domain_of(options), form)
     tokens = map(chain.packed, (q, k, v, g, betas))
     _library.load().forward_saving(
@@ -160,3 +165,18 @@ def compute_forward(*given: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         chain.kernel_options(form, options, g), 1, 0,
     )  # fmt: skip
     return made
+
+
+def compute_bitwise(tensors: Any, options: int) -> None:
+    """A call with `bitwise` that nobody differentiates, by the kernels that save: theirs are the bits of the forward of a
+    step of training. What they save goes."""
+    o, state, *others = tensors[9:]
+    if any(x is not None for x in others):
+        raise NotImplementedError(
+            "bitwise: expected no state_indices and no state_checkpoints with kernels of chunks on a GPU in this version"
+        )
+    # Batch rows are packed as they are.
+    dense = o if o.shape[0] == 1 or o.is_contiguous() else torch.empty_like(o, memory_format=torch.contiguous_format)
+    compute_forward(*tensors[:9], options, state is not None, into=(dense, state))
+    if dense is not o:
+        o.copy_(dense)

@@ -41,8 +41,11 @@ def register() -> None:
 
 def serve(_result: Any, backend: Any, *_arguments: Any, **_words: Any) -> None:
     """Behind the constructor of a backend: its dispatcher gets gdn's kernels, each over the one that was there."""
-    from ._serving import leave
+    from ._serving import asks_for_invariance, leave
 
+    # Set by --enable-deterministic-inference.
+    if asks_for_invariance("SGLang", "SGLANG_ENABLE_DETERMINISTIC_INFERENCE"):
+        return
     made: dict[int, Any] = {}
     for role in _ROLES:
         own = getattr(backend.kernel_dispatcher, role, None)
@@ -133,7 +136,7 @@ def make_kernel(parent: Any) -> type:
 
             kind = "prefill" + ("" if kept is None else " with states inside")
             if self._extends(words) and self._runs(kind, call, q, is_prefill=True):
-                if states is not kept:
+                if kept is not None and states is not kept:
                     kept.copy_(states)
                 if g.ndim < 4:
                     return out, None, None

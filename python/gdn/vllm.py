@@ -49,9 +49,9 @@ def register() -> None:
         return
     import importlib
 
-    from ._serving import is_tested, leave
+    from ._serving import asks_for_invariance, is_tested, leave
 
-    if not is_tested("vLLM", TESTED):
+    if not is_tested("vLLM", TESTED) or asks_for_invariance("vLLM", "VLLM_BATCH_INVARIANT"):
         return
     custom_op = importlib.import_module("vllm.model_executor.custom_op")
     for name, module in LAYERS.items():

@@ -131,7 +131,7 @@ void gdn::bridge::unpackOptions(int64_t packed, Problem &p) {
                     " (gdn/_library.py packs them), got " +
                     std::to_string(packed)};
   constexpr int64_t chunk = manifest::HopperChunkTokens;
-  if (p.split == GDN_SPLIT_LENGTH && (p.splitBy < chunk || p.splitBy % chunk))
+  if (p.split == GDN_SPLIT_LENGTH && p.splitBy % chunk)
     fail("segment_length", "a multiple of " + std::to_string(chunk) + " tokens",
          std::to_string(p.splitBy));
 }

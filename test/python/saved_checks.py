@@ -6,11 +6,12 @@ import itertools
 
 import pytest
 from fake_cuda import Tensor
-from hopper_checks import device, driver  # noqa: F401
+from hopper_checks import device, driver, meta  # noqa: F401
 from hopper_gradients_checks import GRADIENTS, INPUTS, KERNELS, MODEL, NORMS, OF_A_MODEL, WITH_NORMS, explain, model, tensors
 from matrix import crossed, sampled
 
 torch = pytest.importorskip("torch")
+import gdn  # noqa: E402
 from gdn import _library  # noqa: E402
 
 SAVED = ("writes", "states")
@@ -89,6 +90,24 @@ def test_segments(dtype, N):
     for run in (forward, backward):
         with pytest.raises(ValueError, match="states: expected room for 6. states of all sequences or segments, got 6."):
             run(few, _library.pack_segments(3))
+
+
+def test_bitwise():
+    """Whole sequences by one kernel, however few and long they are; with a gate a channel, token by token."""
+    sizes = {"T": 8192, "N": 1}
+    given = {**tensors(**sizes), **saved(**sizes)}
+    assert forward(given, _library.BITWISE) == FORWARD[0] and backward(given, _library.BITWISE) == KERNELS - 1
+    q, v, g = meta(1, 8192, 4, 128), meta(1, 8192, 4, 128), meta(1, 8192, 4, dtype="float32")
+    words = {"device": "cuda", "bitwise": True}
+    for one in (q, q.requires_grad_()):
+        choice = gdn.explain(one, q, v, g, g, **words)
+        assert choice.kernel == "gdn_hopper_saving_bf16_cta_per_head" and choice.ctas == 4
+        assert (choice.backward is None) == (one is not q) or choice.backward.saves == "states"
+    q = q.detach()
+    # No final state is asked for: the kernel is that of calls with states.
+    for other in ({"g": meta(1, 8192, 4, 128, dtype="float32")}, {"g": g, "scale": 0.5}):
+        choice = gdn.explain(q, q, v, beta=g, **words, **other)
+        assert choice.algorithm == "recurrent" and "_both_kv_f32_" in choice.kernel
 
 
 def test_segments_of_boundaries_of_64_bits():

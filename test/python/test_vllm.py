@@ -46,7 +46,7 @@ def made(request, monkeypatch):
         # What needs a GPU: the plan of vLLM's convolution, and copies from pinned memory.
         builder = "vllm.v1.attention.backends.gdn_attn"
         monkeypatch.setattr(f"{builder}.compute_causal_conv1d_metadata", lambda *arguments, **words: (None, None, None))
-        monkeypatch.setattr(f"{builder}.async_tensor_h2d", lambda tensor, device: tensor)
+        monkeypatch.setattr(f"{builder}.async_tensor_h2d", lambda x, device, dtype=None: torch.as_tensor(x, dtype=dtype))
         made = gdn.vllm.make_layer(module, kind.__name__)
         # As vLLM's own tests do: a layer without its projections, which a model's configuration would have to make.
         layer, stand_in = made.__new__(made), kind(**words)
@@ -258,6 +258,17 @@ def test_register(modules):
     gdn.vllm.register()
     assert modules == made and modules.keys() == gdn.vllm.LAYERS.keys()
     assert all(issubclass(made[kind.__name__], kind) for kind in KINDS)
+
+
+def test_batch_invariance(modules, monkeypatch, caplog):
+    """Sizes choose gdn's kernels."""
+    monkeypatch.setenv("VLLM_BATCH_INVARIANT", "1")
+    with caplog.at_level(logging.WARNING, "gdn.vllm"):
+        gdn.vllm.register()
+    assert not modules and "expected VLLM_BATCH_INVARIANT=0, got 1" in caplog.messages[0]
+    monkeypatch.setenv("VLLM_BATCH_INVARIANT", "0")
+    gdn.vllm.register()
+    assert len(modules) == 3
 
 
 def test_other_versions_and_plugins(modules, monkeypatch, caplog):

@@ -53,6 +53,8 @@ struct SavingLimits {
   /// Whether a pass that saves, or reads what is saved, may be cut, and the
   /// backward of a call that saves nothing.
   bool hasSegments = true;
+  /// Whether forwards have a CTA a head, whatever is faster.
+  bool isPerHead = false;
 };
 
 /// The predictions for a length, 0 for whole sequences, and the tokens between

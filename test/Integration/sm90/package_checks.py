@@ -291,30 +291,39 @@ def gradients(options):
     return run_all(gradient_runs(torch, gdn, options.repeats), options)
 
 
-def batches_check(batch_cases, seeds):
+def batches_check(make_batch, check, seeds):
     """Whether sequences of these random batches have the bits that they have alone."""
     faults = []
     for seed in seeds:
-        batch = batch_cases.make_batch(seed, "cuda")
-        faults += [f"{fault}: {batch}" for fault in batch_cases.check(batch, "cuda")]
+        batch = make_batch(seed, "cuda")
+        faults += [f"{fault}: {batch}" for fault in check(batch, "cuda")]
     return "; ".join([f"{len(faults)} differ", *faults[:2]]), not faults
 
 
-def batches(options):
-    """Runs the batches of the CPU's test."""
+def run_batches(options, module, make_batch):
+    """Runs the random batches of a CPU's test."""
+    import importlib
+
     import torch
 
     import gdn
 
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
-    import batch_cases
-
+    cases = importlib.import_module(module)
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, gdn {gdn.__version__}")
-    parts = [range(first, first + 25) for first in range(0, batch_cases.COUNT, 25)]
-    runs = [
-        (f"batches {part[0]} to {part[-1]}", functools.partial(batches_check, batch_cases, part)) for part in parts
-    ]
-    return run_all(runs, options, 4 * LIMIT)
+    parts = [range(first, first + 25) for first in range(0, cases.COUNT, 25)]
+    check = functools.partial(batches_check, getattr(cases, make_batch), cases.check)
+    return run_all([(f"batches {part[0]} to {part[-1]}", functools.partial(check, part)) for part in parts], options, 4 * LIMIT)
+
+
+def batches(options):
+    """With `segment_length`."""
+    return run_batches(options, "batch_cases", "make_batch")
+
+
+def bitwise(options):
+    """With `bitwise`."""
+    return run_batches(options, "bitwise_cases", "make_bitwise_batch")
 
 
 def models(options):

@@ -217,6 +217,18 @@ TEST_F(Table, ALengthIsTakenAsItIs) {
   EXPECT_STREQ(plan.variant->schedule, "cta_per_head");
 }
 
+/// A length of 0 is no cut, and neither do sizes choose the function.
+TEST_F(Table, ALengthOfZeroKeepsSequencesWhole) {
+  TestCall call(32768, 8);
+  call.call.split = GDN_SPLIT_LENGTH;
+  EXPECT_EQ(choose(call), "per_head");
+  EXPECT_EQ(plan.segment_length, 0);
+  call.facts[0].value = "gdn.recurrent_gated_delta_rule";
+  EXPECT_EQ(choose(call), "not served: split_whole: expected a form that "
+                          "functions token by token have on a GPU in this "
+                          "version, got another");
+}
+
 TEST_F(Table, RowsWithGapsStayWhole) {
   TestCall call(32768, 8, 2);
   call.add("v", GDN_DTYPE_BF16, {2, 32768, 8, 128}, {1 << 27, 1024, 128, 1});

@@ -93,6 +93,19 @@ TEST_F(Convertible, AFunctionOfTokensIsNearer) {
   EXPECT_EQ(chooseWhole(call), "by token");
 }
 
+/// One that no length may choose is computed so.
+TEST_F(Convertible, FixedTokensHaveNoOtherFunctions) {
+  TestCall call(32768, 4);
+  for (const char *name : {"initial_state", "final_state"})
+    call.add(name, GDN_DTYPE_BF16, {1, 4, 128, 128});
+  call.facts[0].value = "gdn.recurrent_gated_delta_rule";
+  call.call.split = GDN_SPLIT_LENGTH;
+  EXPECT_EQ(choose(call), "by token");
+  call.facts[1].value = "linear";
+  EXPECT_EQ(choose(call), "not served: gate_domain: expected log on a GPU in "
+                          "this version, got linear");
+}
+
 /// No length chooses the functions of a call whose segments have one.
 TEST_F(Convertible, AGivenLengthAsksForSegments) {
   TestCall call(4, 4);

@@ -258,4 +258,18 @@ TEST(SavingTest, GatesOfChannelsPayInManyWorkItems) {
   }
 }
 
+/// A caller may have no size choose the schedule.
+TEST(Saving, ASizeNeedNotChooseTheSchedule) {
+  Problem p = packed(1, 8192, 4, 8, 8192);
+  Chip chip = getDefaultChip();
+  SavingLimits limits = limitsOf(p);
+  limits.hasSegments = false;
+  for (bool isPerHead : {false, true}) {
+    limits.isPerHead = isPerHead;
+    SavingChoice found =
+        chooseSaving(p, chip, gdn::cost::choose(p, chip), limits, {});
+    EXPECT_EQ(found.forward.schedule == Schedule::CtaPerHead, isPerHead);
+  }
+}
+
 } // namespace
