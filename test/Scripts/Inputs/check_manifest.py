@@ -18,8 +18,9 @@ for option, field in _manifest.option_fields(manifest).items():
         text = f"{1 << field.bits} {option}s, for option {option} has {field.bits} bits"
         sys.exit(f"error: expected at most {text}, got {rows}")
 whole, sampled, kinds = modules_of(manifest, {}), _manifest.sampled(manifest), manifest["sample"]["kinds"]
+every = modules_of(sampled, {})
 for kind, row in ((kind, row) for kind, rows in kinds.items() for row in rows):
-    if not any(module.kind == kind for module in modules_of(sampled, {kind: [row]})):
+    if not any(module.kind == kind and _manifest.is_in(module.traits, [row]) for module in every):
         sys.exit(f"error: expected kernels for each row of the sample, got none of kind {kind} with {row}")
 sample = modules_of(sampled, kinds)
 if more := {module.name for module in sample} - {module.name for module in whole}:
