@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs what scripts/test.sh and scripts/test-python.sh leave out, after both of them: about an hour on two cores.
 # - the wheel with all kernels, as users install it; python/kernels/hashes.txt gets their hashes
-# - the package's tests with that wheel, those marked `full` among them
+# - the package's tests with that wheel, those marked `full` among them, and plug-ins over the engines' own Python
 # - a larger sample of the numerical matrix, its regressions with all of LLVM's optimisations, and other random tile
 #   programs than the tests'
 # - a build without the precompiled headers of our dialects: each file includes what it uses of them
@@ -37,6 +37,7 @@ first=$(tail -n 1 "$log")
 scripts/test-python.sh --full | tee "$log"
 second=$(tail -n 1 "$log")
 
+check "engines" scripts/test-engines.sh
 for op in chunk recurrent backward; do
   check "matrix, $op" "$numerics" --sample=60 --settings=3 --seed="$seed" --only op=$op --save-dir=build/matrix
 done
