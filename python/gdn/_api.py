@@ -160,6 +160,8 @@ def chunk_gated_delta_rule(
         beta: write strengths [B, T, HV], types as g; None is 1.
         scale: factor of the read-out; None is K ** -0.5.
         initial_state: states [N, HV, K, V], types as g; None is zero. With `state_indices` a pool [P, HV, K, V] of such.
+            These, `final_state` and `state_checkpoints` may also be torch's float8_e4m3fn and float8_e5m2: they are cast
+            around kernels of float32 states, without a scale. Autograd, torch.compile and states after tokens have none.
         output_final_state: return the state after each sequence's last token as well.
         use_qk_l2norm_in_kernel: q and k are first divided by sqrt(sum(x ** 2) + 1e-6), head by head.
         use_beta_sigmoid_in_kernel: beta is logits, its sigmoid is taken.

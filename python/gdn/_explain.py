@@ -275,7 +275,7 @@ def _facts_of_tensors(given: Call, device: str | None) -> dict[str, Any]:
     """The same of torch tensors; on a GPU with the outputs, and with what computes the gradients."""
     import torch
 
-    from . import _torch, _torch_backward, _torch_checks, _torch_sharded
+    from . import _narrow, _torch, _torch_backward, _torch_checks, _torch_sharded
 
     call = given = _torch_sharded.explained(given)
     _torch_checks.check_kinds(call)
@@ -285,7 +285,7 @@ def _facts_of_tensors(given: Call, device: str | None) -> dict[str, Any]:
     if not re.fullmatch("(cpu|cuda)(:[0-9]{1,9})?", where):
         raise ValueError(f"device: expected 'cpu' or 'cuda', got {where!r}")
     kind = where.split(":")[0]
-    call = given = _settled(call, kind)
+    call = given = _narrow.explained(_settled(call, kind))
     if _torch_checks.refuse_call(call, kind, writes=call.out is not None or call.final_state is not None):
         call = call._replace(options=_torch_backward.trained(call.options, kind))
     call = _torch.without_mixed_types(call)

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from . import _library, _registration, _torch_backward, _torch_checks, _torch_saved, _torch_sharded
+from . import _library, _narrow, _registration, _torch_backward, _torch_checks, _torch_saved, _torch_sharded
 from ._arguments import NO_POOL, TENSORS, Call, check_output, has_mixed_types, torch_type, typed_as_output
 from ._torch_checks import PLAIN, check_kinds, check_shapes, is_plain, no_backward, refuse_call, refuse_derivatives
 
@@ -225,6 +225,8 @@ def forward(
     except Exception:
         # What the operator would have said first.
         check_kinds(tensors)
+        if _narrow.has_narrow(tensors):
+            return _narrow.forward(forward, tensors, scale, options, wants_state, max_seqlen)
         if out is None or (final_state is None and wants_state):
             check_shapes(q, v, cu_seqlens)
         raise

@@ -114,8 +114,7 @@ def chunk_gated_delta_rule(
         output, output_state: where to write o and the final states. The state of a sequence without tokens is left as
             it is. With torch that costs a copy of the states, unless `output_state` is `initial_state`.
         use_cp, backend, max_seqlen: hints, which change no result.
-        state_checkpoints, checkpoint_cu_starts, checkpoint_every_n_tokens: as `gdn.chunk_gated_delta_rule`, in float32 or 16
-            bits.
+        state_checkpoints, checkpoint_cu_starts, checkpoint_every_n_tokens: as `gdn.chunk_gated_delta_rule`.
         state_indices: rows [N] of pools of states [P, H, V, K], no two of them equal: sequence n begins with row
             state_indices[n] of `initial_state` and ends with that of `output_state`. In place, if these are one pool,
             which negative rows do not touch. Otherwise the named rows are copied first.
@@ -141,10 +140,6 @@ def chunk_gated_delta_rule(
     _check_checkpoints(checkpoint_every_n_tokens, state_checkpoints, checkpoint_cu_starts, sequences)
     if cu_seqlens is None:
         raise ValueError("cu_seqlens: expected a tensor of boundaries [N + 1], got None")
-    named = (("initial_state", initial_state), ("output_state", output_state), ("state_checkpoints", state_checkpoints))
-    for name, states in named:
-        if states is not None and shape_of(name, states) and torch_type(states).startswith("float8"):
-            refuse(name, f"states of 8 bits are not there yet; expected 16 or 32 bits, got {torch_type(states)}")
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         if len(shape_of(name, tensor)) != 3:
             raise ValueError(f"{name}: expected the shape [T, H, channels], got {list(tensor.shape)}")

@@ -129,19 +129,6 @@ def test_wrong_calls(error, match, changes):
         chunk_gated_delta_rule(**{"q": q, "k": k, "v": v, "g": g, "beta": beta, "cu_seqlens": BOUNDARIES, **changes})
 
 
-@pytest.mark.parametrize("name", ["initial_state", "output_state", "state_checkpoints"])
-def test_states_of_8_bits_are_refused(name):
-    """By name: FlashInfer has them."""
-    torch = pytest.importorskip("torch")
-    arguments, initial = packed()
-    states = {name: torch.from_numpy(initial).to(torch.float8_e4m3fn)}
-    if name == "state_checkpoints":
-        states |= {"checkpoint_cu_starts": torch.zeros(4, dtype=torch.int64), "checkpoint_every_n_tokens": 64}
-    tensors = [torch.from_numpy(a) for a in arguments]
-    with pytest.raises(NotImplementedError, match=f"{name}: states of 8 bits .* got float8_e4m3fn"):
-        chunk_gated_delta_rule(*tensors, cu_seqlens=torch.from_numpy(BOUNDARIES), output_final_state=True, **states)
-
-
 def test_signature():
     """FlashInfer 0.7's names, order and defaults."""
     assert str(inspect.signature(chunk_gated_delta_rule, eval_str=True)).replace("typing.", "") == (
