@@ -72,6 +72,10 @@ class Pools:
                 o[batch, span] = 0
         return o, after
 
+    def equal(self, x, y):
+        """torch compares no numbers of 8 bits."""
+        return self.torch.equal(*((z.view(self.torch.uint8) if z.element_size() == 1 else z) for z in (x, y)))
+
     def rows(self, values):
         return self.torch.tensor(values, device="cuda", dtype=self.index)
 
@@ -83,7 +87,7 @@ class Pools:
             want_o, want_pool = self.wanted(self.pool, values)
             o, _ = self.call(self.pool, self.rows(values))
             for got, want in ((o, want_o), (self.pool, want_pool)):
-                errors.append(0.0 if self.torch.equal(got, want) else error_of(got, want))
+                errors.append(0.0 if self.equal(got, want) else error_of(got, want))
         return "  ".join(f"{e:.1e}" for e in errors), max(errors) <= (TOLERANCE if is_cut else 0.0)
 
     def check_flags(self):
@@ -147,7 +151,7 @@ class Pools:
             want_o, want_pool = self.wanted(self.pool, values)
             rows.copy_(self.rows(values))
             graph.replay()
-            faults += [] if torch.equal(out, want_o) and torch.equal(self.pool, want_pool) else [str(values)]
+            faults += [] if torch.equal(out, want_o) and self.equal(self.pool, want_pool) else [str(values)]
         return "; ".join(faults) or "equal bits", not faults
 
 
@@ -162,6 +166,8 @@ def pool_runs(torch, gdn):
         "batch rows": (chunk, (None, 130)),
         "tokens": ("fused_recurrent_gated_delta_rule", step),
         "tokens [V, K] in bfloat16": ("fused_recurrent_gated_delta_rule", step, "bfloat16", "vk", "log", 64),
+        "chunks in float8 [V, K]": (chunk, packed, "float8_e4m3fn", "vk", "log", 64),
+        "tokens in float8": ("fused_recurrent_gated_delta_rule", step, "float8_e5m2"),
         "tokens, int64": ("fused_recurrent_gated_delta_rule", step, "float32", "kv", "log", 0, "int64"),
     }
     runs = [(f"pool, {name}", lambda case=case: Pools(torch, gdn, *case).check()) for name, case in cases.items()]
@@ -178,6 +184,7 @@ def pool_runs(torch, gdn):
         ("pool, segments", lambda: Pools(torch, gdn, *long, segment_length=512).check()),
         ("pool, segments [V, K]", lambda: Pools(torch, gdn, *long, "float32", "vk", segment_length=1024).check()),
         ("pool, CUDA graph of chunks", lambda: Pools(torch, gdn, *cases["chunks"]).check_graph()),
+        ("pool, CUDA graph of tokens in float8", lambda: Pools(torch, gdn, *cases["tokens in float8"]).check_graph()),
         ("pool, CUDA graph of tokens", lambda: Pools(torch, gdn, *cases["tokens"]).check_graph()),
     ]
     return runs
