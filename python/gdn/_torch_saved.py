@@ -135,15 +135,21 @@ def bytes_of_states(call: Any, options: int) -> int:
     return int(states * v.shape[2] * v.shape[3] * q.shape[3] * v.element_size())
 
 
+def _allocate_saved(q: Tensor, v: Tensor, g: Any, beta: Any, cu_seqlens: Any, options: int) -> tuple[int, Tensor, Tensor]:
+    """The sequences of a call, and memory for what tokens write and for states."""
+    sequences, kept = _count_states(q, v, cu_seqlens, chain.form_of(q, v, g, beta, options), options)
+    writes = torch.empty_like(v, memory_format=torch.contiguous_format)
+    return sequences, writes, v.new_empty((kept, v.shape[2], v.shape[3], q.shape[3]))
+
+
 def allocate(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """What the operator of these arguments makes: o, the final states (of no sequences unless they are asked for), what
     tokens write, and states."""
     q, _, v, g, beta, *_, cu_seqlens, options, with_state = arguments
-    sequences, kept = _count_states(q, v, cu_seqlens, chain.form_of(q, v, g, beta, options), options)
-    o, writes = (torch.empty_like(v, memory_format=torch.contiguous_format) for _ in range(2))
-    square = (v.shape[2], v.shape[3], q.shape[3])
-    state = v.new_empty((sequences, *square) if with_state else 0, dtype=torch.float32)
-    return o, state, writes, v.new_empty((kept, *square))
+    sequences, writes, states = _allocate_saved(q, v, g, beta, cu_seqlens, options)
+    o = torch.empty_like(v, memory_format=torch.contiguous_format)
+    state = v.new_empty((sequences, *states.shape[1:]) if with_state else 0, dtype=torch.float32)
+    return o, state, writes, states
 
 
 def compute_forward(*given: Any, into: Any = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -154,9 +160,10 @@ def compute_forward(*given: Any, into: Any = None) -> tuple[Tensor, Tensor, Tens
     if _torch_checks.CHECKS_VALUES:
         _torch_checks.check_values((*given[:9], None, None, *NO_POOL), options)
     form = chain.form_of(q, v, g, beta, options)
-    o, state, writes, states = made = allocate(*given)
-    if into is not None:
-        o, state = into
+    if into is None:
+        o, state, writes, states = allocate(*given)
+    else:
+        (o, state), (_, writes, states) = into, _allocate_saved(q, v, g, beta, cu_seqlens, options)
     betas, _ = chain.convert_beta(beta, _library.beta_domain_of(options), form)
     tokens = map(chain.packed, (q, k, v, g, betas))
     _library.load().forward_saving(
@@ -164,7 +171,7 @@ def compute_forward(*given: Any, into: Any = None) -> tuple[Tensor, Tensor, Tens
         chain.packed(o), state if with_state else None, *NO_POOL, chain.packed(writes), states, None,
         chain.kernel_options(form, options, g), 1, 0,
     )  # fmt: skip
-    return made
+    return o, state, writes, states
 
 
 def compute_bitwise(tensors: Any, options: int) -> None:

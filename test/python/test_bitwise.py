@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 import bitwise_cases  # noqa: E402
 
 import gdn  # noqa: E402
+from gdn import _bitwise, _library, _torch  # noqa: E402
 
 PARTS = 10
 
@@ -79,3 +80,55 @@ def test_wrong_chunks():
     chunks.prefill(**call, cu_seqlens=torch.tensor([0, 4, 10]))
     with pytest.raises(ValueError, match="expected sequences at the begin of a chunk of 64 tokens, got one inside"):
         chunks.prefill(**call, cu_seqlens=torch.tensor([0, 4, 10]))
+
+
+@pytest.fixture
+def like_a_gpu(monkeypatch):
+    """A CPU does as a GPU would; what stands for the kernels that save goes token by token."""
+    ran = []
+
+    def save(*arguments):
+        names = ("q", "k", "v", "g", "beta", "A_log", "dt_bias", "initial_state", "cu_seqlens", "out", "final_state")
+        given, (writes, states, scale, options, threads, longest) = dict(zip(names, arguments)), arguments[-6:]
+        assert writes.shape == given["v"].shape and len(states) == given["q"].shape[1] // 128 + len(given["cu_seqlens"]) - 1
+        assert scale is None and (threads, longest) == (1, 0) and given["q"].shape[0] == 1
+        v_first = bool(_library.state_is_v_first(options))
+        gdn.fused_recurrent_gated_delta_rule(**given, state_v_first=v_first)
+        ran.append(options)
+
+    settle = _bitwise.settle
+    monkeypatch.setattr(_bitwise, "settle", lambda *given: settle(*given[:-1], "cuda"))
+    monkeypatch.setattr(_torch, "_compute_on_cpu", _torch._compute_on_gpu)
+    monkeypatch.setattr(_library.load(), "forward_saving", save)
+    return ran
+
+
+def test_what_a_gpu_runs(like_a_gpu):
+    """Rows and packed sequences, outputs of the caller's in any strides; chunks that are decoded."""
+    torch.manual_seed(0)
+    q, v = torch.randn(2, 150, 1, 128).bfloat16() / 11, torch.randn(2, 150, 2, 128).bfloat16()
+    call = {"q": q, "k": q, "v": v, "g": -torch.rand(2, 150, 2), "beta": torch.rand(2, 150, 2)}
+    initial = torch.randn(2, 2, 128, 128)
+    for v_first in (True, False):
+        words = {"initial_state": initial, "output_final_state": True, "state_v_first": v_first}
+        o, state = gdn.fused_recurrent_gated_delta_rule(**call, **words)
+        wide, final = torch.zeros(2, 150, 4, 128).bfloat16()[:, :, ::2], torch.zeros_like(initial)
+        for outputs in ({}, {"out": wide, "final_state": final}):
+            found = gdn.chunk_gated_delta_rule(**call, **words, **outputs, bitwise=True)
+            assert torch.equal(found[0], o) and torch.equal(found[1], state)
+        assert found[0] is wide and found[1] is final
+    packed = {name: x.flatten(0, 1)[None] for name, x in call.items()}
+    found, none = gdn.chunk_gated_delta_rule(**packed, cu_seqlens=torch.tensor([0, 150, 300]), initial_state=initial, bitwise=True)
+    assert torch.equal(found.view(o.shape), o) and none is None
+    chunks = gdn.OpenChunks(initial.clone())
+    parts = [chunks.prefill(*(x[:, :70] for x in call.values()))]
+    parts += [chunks.decode(*(x[:, t : t + 1] for x in call.values())) for t in range(70, 150)]
+    assert torch.equal(torch.cat(parts, 1), o) and chunks.tokens.tolist() == [22, 22]
+    assert len(like_a_gpu) == 5 + 2 + 80 and set(map(_library.segments_of, like_a_gpu)) == {_library.BITWISE}
+    with pytest.raises(NotImplementedError, match="bitwise: expected no state_indices"):
+        gdn.chunk_gated_delta_rule(**call, initial_state=initial, state_indices=torch.tensor([0, 1]), bitwise=True)
+    # A gate a channel is computed token by token, in packed sequences.
+    gates, out = -torch.rand(2, 150, 2, 128), torch.zeros_like(v)
+    words = {"q": v, "k": v / 11, "v": v, "g": gates, "beta": call["beta"]}
+    found, _ = gdn.chunk_kda(**words, bitwise=True, out=out)
+    assert found is out and torch.equal(out, gdn.fused_recurrent_kda(**words)[0]) and len(like_a_gpu) == 87

@@ -149,8 +149,48 @@ def verification(torch, gdn, sequences, tokens, count):
     return f"{text}{'' if equal else '  other bits'}", equal
 
 
+def bitwise_prefill(torch, gdn, batch, tokens, count):
+    """A prefill with `bitwise`, and one without."""
+    layer = Layer(torch, batch, tokens)
+    state = layer.pool[:batch].clone()
+
+    def call(**words):
+        gdn.chunk_gated_delta_rule(**layer.inputs, initial_state=state, final_state=state, out=layer.out, **words)
+
+    return ratio(torch, lambda: call(bitwise=True), call, count)
+
+
+def bitwise_decoding(torch, gdn, sequences, count):
+    """A token of each sequence in the middle of its open chunk, and one without `bitwise`."""
+    layer = Layer(torch, sequences, 1)
+    state = layer.pool[:sequences].clone()
+    words = {name: x for name, x in layer.inputs.items() if not hasattr(x, "shape") or x.ndim == 1}
+    tokens = [layer.inputs[name] for name in ("q", "k", "v", "g", "beta")]
+    chunks = gdn.OpenChunks(state.clone(), **words)
+    for _ in range(32):
+        chunks.decode(*tokens)
+
+    def plain():
+        gdn.fused_recurrent_gated_delta_rule(**layer.inputs, initial_state=state, final_state=state, out=layer.out)
+
+    return ratio(torch, lambda: chunks.decode(*tokens), plain, count)
+
+
+def ratio(torch, first, second, count):
+    """The times of two calls, and the ratio."""
+    times = [[seconds(torch, run, count) for run in (first, second)] for _ in range(3)]
+    x, y = (sorted(each)[1] * 1e6 for each in zip(*times))
+    return f"{x:.2f} us, without {y:.2f}: {x / y:.3f}", True
+
+
 def pool_times(torch, gdn):
     """The cases by name."""
+    for batch, tokens in ((4, 8192), (32, 1024), (1, 8192)):
+        yield f"bitwise, prefill of {batch}, {batch * tokens} tokens", lambda batch=batch, tokens=tokens: bitwise_prefill(
+            torch, gdn, batch, tokens, 5
+        )
+    for batch in (1, 8, 32, 64):
+        yield f"bitwise, step of {batch} sequences", lambda batch=batch: bitwise_decoding(torch, gdn, batch, 10)
     for batch in (1, 8, 32, 64, 256):
         yield f"step of {batch} sequences", lambda batch=batch: case(
             torch, gdn.fused_recurrent_gated_delta_rule, Layer(torch, batch, 1), batch, 20 if batch < 256 else 8
