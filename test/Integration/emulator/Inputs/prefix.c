@@ -63,8 +63,15 @@ static void call(int begin, int end, const float *initial, Result *result) {
     parts[i] = part(whole[i], begin, end, shapes[i]);
   int64_t shapeO[4];
   GdnTensor out = part(o, begin, end, shapeO);
+  uint64_t bytes = 0;
+  void *workspace = NULL;
+  CHECK(layer_workspace_bytes(&parts[0], &parts[1], &parts[2], &parts[3],
+                              &parts[4], &h0, &ends, &out, &ht, &parts[5],
+                              &saved, &bytes));
+  if (bytes)
+    CHECK(gdnMemoryAllocate(0, bytes, &workspace));
   CHECK(layer(&parts[0], &parts[1], &parts[2], &parts[3], &parts[4], &h0, &ends,
-              &out, &ht, &parts[5], &saved, NULL, 0, NULL));
+              &out, &ht, &parts[5], &saved, workspace, bytes, NULL));
   CHECK(gdnMemoryCopyFromDevice(0, result->o, o.data, sizeof(result->o)));
   CHECK(gdnMemoryCopyFromDevice(0, result->state, ht.data,
                                 sizeof(result->state)));
