@@ -26,8 +26,9 @@ def _row(tensor: Any) -> Any:
 _STATE_TYPES = ("float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
-def _check_checkpoints(every: int, states: Any, starts: Any, sequences: int) -> None:
-    """FlashInfer's rules of its checkpoint arguments, in FlashInfer's words; `sequences` is negative if not known."""
+def _checkpoints_of(every: int, states: Any, starts: Any, sequences: int) -> dict[str, Any]:
+    """FlashInfer's checkpoint arguments as gdn's, by FlashInfer's rules and in its words; `sequences` is negative if not
+    known."""
     if every < 0:
         raise ValueError(f"checkpoint_every_n_tokens must be non-negative, got {every}")
     if every % 64:
@@ -38,8 +39,9 @@ def _check_checkpoints(every: int, states: Any, starts: Any, sequences: int) -> 
         )
     if not every and (states is not None or starts is not None):
         raise ValueError("state_checkpoints and checkpoint_cu_starts must be None when checkpoint_every_n_tokens == 0")
+    words = {"state_checkpoints": states, "checkpoint_cu_starts": starts, "checkpoint_every_n_tokens": every}
     if not every or sequences < 0:
-        return
+        return words if every else {}
     shape, start_shape = shape_of("state_checkpoints", states), shape_of("checkpoint_cu_starts", starts)
     if torch_type(states) not in _STATE_TYPES:
         raise ValueError(f"state_checkpoints must have dtype {', '.join(_STATE_TYPES)}, got {states.dtype}")
@@ -53,6 +55,7 @@ def _check_checkpoints(every: int, states: Any, starts: Any, sequences: int) -> 
         raise ValueError(f"checkpoint_cu_starts must be 1D [num_seqs + 1], got {len(start_shape)}D")
     if start_shape[0] != sequences + 1:
         raise ValueError(f"checkpoint_cu_starts must have {sequences + 1} elements, got {start_shape[0]}")
+    return words
 
 
 def _has_tokens(cu_seqlens: Any) -> Any:
@@ -137,7 +140,7 @@ def chunk_gated_delta_rule(
     """
     cu_shape = shape_of("cu_seqlens", cu_seqlens) if cu_seqlens is not None else ()
     sequences = cu_shape[0] - 1 if len(cu_shape) == 1 else -1
-    _check_checkpoints(checkpoint_every_n_tokens, state_checkpoints, checkpoint_cu_starts, sequences)
+    words = _checkpoints_of(checkpoint_every_n_tokens, state_checkpoints, checkpoint_cu_starts, sequences)
     if cu_seqlens is None:
         raise ValueError("cu_seqlens: expected a tensor of boundaries [N + 1], got None")
     for name, tensor in (("q", q), ("k", k), ("v", v)):
@@ -152,12 +155,6 @@ def chunk_gated_delta_rule(
                     f"got {tensor.shape[1]} with {shared} of v"
                 )
         k, v = (repeat_heads(x, heads // shared, 1) for x in (k, v))
-    words: dict[str, Any] = {}
-    if checkpoint_every_n_tokens:
-        words = {
-            "state_checkpoints": state_checkpoints, "checkpoint_cu_starts": checkpoint_cu_starts,
-            "checkpoint_every_n_tokens": checkpoint_every_n_tokens,
-        }  # fmt: skip
     if state_indices is not None:
         _check_pool(state_indices, output_final_state, output_state, sequences)
         if output_state is None and initial_state is not None:
@@ -235,8 +232,8 @@ def recurrent_kda(
         beta_is_logit: whether beta is the sigmoid of `beta`.
         disable_state_update: no state is written.
         seq_order, prefill_workspace, backend: hints, which change no result.
-        state_checkpoints, checkpoint_cu_starts, checkpoint_every_n_tokens, checkpoint_state_indices, correction_cache,
-            kg_cache: refused.
+        state_checkpoints, checkpoint_cu_starts, checkpoint_every_n_tokens: of a prefill, as `gdn.chunk_kda`.
+        checkpoint_state_indices, correction_cache, kg_cache: refused.
 
     Returns:
         (o, states or None).
@@ -256,11 +253,11 @@ def recurrent_kda(
         [False, True, True, True, True, True, True]
     """
     for name, given in (
-        ("state_checkpoints", state_checkpoints is not None or checkpoint_every_n_tokens),
-        ("correction_cache", correction_cache is not None),
-        ("kg_cache", kg_cache is not None),
+        ("checkpoint_state_indices", checkpoint_state_indices),
+        ("correction_cache", correction_cache),
+        ("kg_cache", kg_cache),
     ):
-        if given:
+        if given is not None:
             refuse(name, "what is inside a sequence is not there yet; expected none")
     if (initial_state_source is None) != (initial_state_indices is None):
         raise ValueError("initial_state_source and initial_state_indices must be provided together")
@@ -268,6 +265,9 @@ def recurrent_kda(
     sequences = batch if cu_seqlens is None else shape_of("cu_seqlens", cu_seqlens)[0] - 1
     steps = 1 + (num_spec_tokens or 0)
     prefills = num_spec_tokens is None and batch * tokens > sequences and not disable_state_update
+    inside = _checkpoints_of(checkpoint_every_n_tokens, state_checkpoints, checkpoint_cu_starts, sequences)
+    if inside and not prefills:
+        refuse("state_checkpoints", "states inside are those of a prefill; expected none")
     states, slots, accepted = initial_state, ssm_state_indices, num_accepted_tokens
     if num_spec_tokens is not None:
         _check_speculation(num_spec_tokens, tokens, sequences, cu_seqlens is not None, slots)
@@ -301,7 +301,7 @@ def recurrent_kda(
         q, k, v, g, beta, A_log=_of_value_heads(A_log, heads, times), dt_bias=_of_value_heads(dt_bias, heads, times),
         scale=scale, output_final_state=output_final_state and states is None, out=output, state_v_first=True,
         use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel, use_gate_in_kernel=use_gate_in_kernel,
-        use_beta_sigmoid_in_kernel=beta_is_logit, lower_bound=lower_bound, cu_seqlens=cu_seqlens, **words,
+        use_beta_sigmoid_in_kernel=beta_is_logit, lower_bound=lower_bound, cu_seqlens=cu_seqlens, **words, **inside,
     )  # fmt: skip
     o = o if output is None else output
     if not output_final_state:

@@ -128,6 +128,21 @@ def test_states_that_stay(rows):
     np.testing.assert_array_equal(pool, before)
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_states_inside(packed):
+    """After every 64 tokens of a prefill, in rows of a buffer; a sequence without a row in the pool keeps none."""
+    given, x, words = call(130, packed)
+    pool, kept = states(), np.full((7, HV, D, D), 7, np.float32)
+    _, wanted = after(x, words, pool[ROWS], [1])
+    recurrent_kda(
+        **given, initial_state=pool, ssm_state_indices=ROWS, state_checkpoints=kept, checkpoint_every_n_tokens=64,
+        checkpoint_cu_starts=np.array([0, 2, 4, 6]),
+    )  # fmt: skip
+    for n in (0, 2):
+        assert rms_error(kept[2 * n : 2 * n + 2], wanted[n, [63, 127]]) < 1e-5
+    assert (kept[[2, 3, 6]] == 7).all() and rms_error(pool[ROWS[::2]], wanted[::2, -1]) < 1e-5
+
+
 def test_torch():
     torch = pytest.importorskip("torch")
     given, x, words = call(3)
@@ -143,7 +158,12 @@ SLOTS = {"ssm_state_indices": np.zeros((3, 3), int)}
 
 
 @pytest.mark.parametrize("error,match,changes", [
-    (NotImplementedError, "state_checkpoints: what is inside", {"checkpoint_every_n_tokens": 64}),
+    (NotImplementedError, "checkpoint_state_indices: what is inside", {"checkpoint_state_indices": 0}),
+    (ValueError, "must both be provided when checkpoint_every_n_tokens > 0", {"checkpoint_every_n_tokens": 64}),
+    (NotImplementedError, "state_checkpoints: states inside are those of a prefill", {
+        "disable_state_update": True, "checkpoint_every_n_tokens": 64, "state_checkpoints": states(4),
+        "checkpoint_cu_starts": np.zeros(4, int),
+    }),
     (NotImplementedError, "kg_cache: what is inside", {"kg_cache": 0}),
     (NotImplementedError, "initial_state_source: a prefill has one pool", {
         "initial_state_source": 0, "initial_state_indices": 0,
