@@ -16,7 +16,7 @@ from fresh import fresh
 
 import gdn
 
-MODULES = ["gdn", "gdn._api", "gdn._explain", "gdn.fla", "gdn.flashinfer", "gdn.transformers"]
+MODULES = ["gdn", "gdn._api", "gdn._explain", "gdn._open_chunks", "gdn.fla", "gdn.flashinfer", "gdn.transformers"]
 
 
 def python(*arguments, **environment):
