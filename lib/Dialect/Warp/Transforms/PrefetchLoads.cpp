@@ -67,20 +67,35 @@ static Value copyLoad(OpBuilder &b, scf::ForOp loop, ArrayLoadOp load,
   return copy;
 }
 
+/// The last iteration of a loop by ones that has some, whatever its call; no
+/// value if nobody knows it.
+static std::optional<int64_t> findLast(scf::ForOp loop) {
+  std::optional<int64_t> lower = getConstantIntValue(loop.getLowerBound()),
+                         upper = getConstantIntValue(loop.getUpperBound());
+  if (!lower || !upper || *lower >= *upper)
+    return std::nullopt;
+  return *upper - 1;
+}
+
 /// Carries the values of `load` for the next `ahead` iterations around `loop`,
-/// which counts by ones.
+/// which counts by ones. Past the `last` one that is loaded again.
 static scf::ForOp prefetch(scf::ForOp loop, ArrayLoadOp load, int64_t ahead,
-                           bool isCut) {
+                           bool isCut, std::optional<int64_t> last) {
   IRRewriter b(loop);
   Location loc = load.getLoc();
   auto constant = [&](OpBuilder &at, int64_t value) -> Value {
     Type type = loop.getInductionVar().getType();
     return arith::ConstantOp::create(at, loc, at.getIntegerAttr(type, value));
   };
+  auto numberOf = [&](OpBuilder &at, Value from, int64_t distance) -> Value {
+    Value number = arith::AddIOp::create(at, loc, from, constant(at, distance));
+    if (last)
+      number = arith::MinSIOp::create(at, loc, number, constant(at, *last));
+    return number;
+  };
   SmallVector<Value> first;
   for (int64_t iteration = 0; iteration < ahead; ++iteration) {
-    Value number = arith::AddIOp::create(b, loc, loop.getLowerBound(),
-                                         constant(b, iteration));
+    Value number = numberOf(b, loop.getLowerBound(), iteration);
     first.push_back(copyLoad(b, loop, load, number, isCut));
     if (!first.back())
       return loop;
@@ -92,8 +107,7 @@ static scf::ForOp prefetch(scf::ForOp loop, ArrayLoadOp load, int64_t ahead,
     OpBuilder::InsertionGuard guard(inner);
     // The body moves to the longer loop afterwards.
     inner.setInsertionPointToStart(loop.getBody());
-    Value number = arith::AddIOp::create(inner, loc, loop.getInductionVar(),
-                                         constant(inner, ahead));
+    Value number = numberOf(inner, loop.getInductionVar(), ahead);
     next.push_back(copyLoad(inner, loop, load, number, isCut));
     return next;
   };
@@ -126,16 +140,18 @@ struct PrefetchLoads : gdn::warp::impl::PrefetchLoadsPassBase<PrefetchLoads> {
       if (!isConstantIntValue(loop.getStep(), 1))
         continue;
       // Without an end nothing can cut a load of an iteration that never comes.
+      std::optional<int64_t> last = findLast(loop);
       SmallVector<ArrayLoadOp> loads;
       loop.walk([&](ArrayLoadOp load) {
         if (load->getParentOfType<scf::ForOp>() == loop &&
-            isEncoded<LanesAttr>(load.getType()) && load.getEnd())
+            (last ? cast<RankedTensorType>(load.getType()).getRank() == 1
+                  : isEncoded<LanesAttr>(load.getType()) && load.getEnd()))
           loads.push_back(load);
       });
       scf::ForOp current = loop;
-      bool carries = false, isCut = loop->hasAttr(kCutPastEndAttrName);
+      bool carries = false, isCut = last || loop->hasAttr(kCutPastEndAttrName);
       for (ArrayLoadOp load : loads) {
-        scf::ForOp longer = prefetch(current, load, ahead, isCut);
+        scf::ForOp longer = prefetch(current, load, ahead, isCut, last);
         carries |= longer != current;
         current = longer;
       }

@@ -74,6 +74,32 @@ gdn_warp.kernel @reverse(%x: memref<?x4xf32>, %y: memref<?x4xf32>, %n: i64) thre
   }
 }
 
+// A loop by constants says which iterations there are: loads need no end, and past the last one it is loaded again.
+// CHECK-LABEL: gdn_warp.kernel @constant(
+// CHECK: %[[LAST:.*]] = arith.constant 7 : index
+// CHECK: %[[FIRST:.*]] = arith.minsi %{{.*}}, %[[LAST]]
+// CHECK: %[[LOADED:.*]] = gdn_warp.array_load %x[%[[FIRST]], %{{.*}}] axes [1]
+// CHECK: scf.for %[[TRIP:.*]] = %c0 to %c8 step %c1 iter_args(%[[NOW:.*]] = %[[LOADED]])
+// CHECK: %[[NUMBER:.*]] = arith.addi %[[TRIP]], %{{.*}}
+// CHECK: %[[NEXT:.*]] = arith.minsi %[[NUMBER]], %{{.*}}
+// CHECK: %[[LATER:.*]] = gdn_warp.array_load %x[%[[NEXT]], %{{.*}}] axes [1]
+// CHECK: gdn_warp.array_store %[[NOW]], %y
+// CHECK: scf.yield %[[LATER]]
+gdn_warp.kernel @constant(%x: memref<8x128xf32>, %y: memref<8x128xf32>) threads(128) shared(0)
+    attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  gdn_warp.role "move" warps(0, 1) {
+    scf.for %iteration = %c0 to %c8 step %c1 {
+      %v = gdn_warp.array_load %x[%iteration, %c0] axes [1] : memref<8x128xf32>
+        -> tensor<128xf32, #gdn_warp.slice<of = <rows = 1, columns = 4, axis = 1, lanes = 32, warps = 1>, axis = 1>>
+      gdn_warp.array_store %v, %y[%iteration, %c0] axes [1]
+        : tensor<128xf32, #gdn_warp.slice<of = <rows = 1, columns = 4, axis = 1, lanes = 32, warps = 1>, axis = 1>> -> memref<8x128xf32>
+    }
+  }
+}
+
 // CHECK-LABEL: gdn_warp.kernel @endless(
 // CHECK: scf.for
 // CHECK-NOT: iter_args

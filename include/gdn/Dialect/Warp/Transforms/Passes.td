@@ -27,8 +27,9 @@ def PrefetchLoadsPass : Pass<"gdn-warp-prefetch-loads", "::mlir::gdn::warp::Kern
     In a role of the schedule with `prefetch_distance` = n, a vector that an iteration loads from
     an array is loaded n iterations earlier and carried in registers, so that no role
     waits for memory. Loads of iterations past the end are cut by their ends, where the
-    loop has `gdn_warp.cut_past_end`, or end where they begin. A loop that does not count
-    by ones stays as it is. The loop asks for n
+    loop has `gdn_warp.cut_past_end`, or end where they begin. If the loop's bounds are
+    constants, loads without an end come earlier, too: past the last iteration its values
+    are loaded again. A loop that does not count by ones stays as it is. The loop asks for n
     bodies (`gdn_warp.unroll`), so that no register moves.
 
     Before:
