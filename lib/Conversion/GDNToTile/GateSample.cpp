@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // All that follows waits for the kernel that cuts, so a sample is small: some
-// tokens, spread over the sequence, of some of the heads. All of its loads are
-// under way at a time.
+// tokens, spread over the sequence, of some of the heads. All loads of a head
+// are under way at a time, and those of the next one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,9 +20,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
-#include <algorithm>
 #include <cmath>
-#include <vector>
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -30,26 +28,25 @@ using namespace mlir::gdn;
 /// Tokens of a head that are looked at. By four of them the slowest of 128
 /// channels is too often one that happened to be slow.
 static constexpr int64_t kSampledTokens = 8;
-/// With a gate a channel, heads that are looked at, which one warp activates,
-/// and the bytes of their gates that its registers have room for.
-static constexpr int64_t kHeadsOfChannels = 4, kGroupBytes = 16384;
 /// Tokens in which the slowest channel of a head must decay if that is to be
 /// found: two thirds of those that are walked over at most, since keys may slow
 /// the bound of those.
 static constexpr int64_t kSlowestTokens = 64;
 
 /// Of `samples` of `size`, spread evenly, the place of number `sample`.
-static Value samplePlace(TileBuilder &b, Value size, int64_t sample,
+static Value samplePlace(TileBuilder &b, Value size, Value sample,
                          int64_t samples) {
-  return arith::DivUIOp::create(
-      b, arith::MulIOp::create(b, size, b.index(2 * sample + 1)),
-      b.index(2 * samples));
+  Value middle = arith::AddIOp::create(
+      b, arith::MulIOp::create(b, sample, b.index(2)), b.index(1));
+  return arith::DivUIOp::create(b, arith::MulIOp::create(b, size, middle),
+                                b.index(2 * samples));
 }
 
 /// The token of number `sample`.
 static Value sampledToken(Program &p, Value tokens, int64_t sample) {
   return arith::AddIOp::create(
-      p.b, p.begin, samplePlace(p.b, tokens, sample, kSampledTokens));
+      p.b, p.begin,
+      samplePlace(p.b, tokens, p.b.index(sample), kSampledTokens));
 }
 
 /// A number of tokens in f32.
@@ -114,67 +111,75 @@ static Value keepsChannel(SampledHead &head, Value length) {
       b.scalar(kSampledTokens * std::log2(p.facts.tolerance)));
 }
 
-/// Tells `report` for each of some heads whether a channel of it keeps a state.
-static void findLiveChannels(Program &p, ArrayRef<Value> heads, Value tokens,
-                             Value length, function_ref<void(Value)> report) {
-  auto type = cast<MemRefType>(p["sampled_gate"].getType());
-  int64_t bytes =
-      kSampledTokens * p.facts.K * type.getElementTypeBitWidth() / 8;
-  size_t group = std::max<int64_t>(kGroupBytes / bytes, 1);
-  while (!heads.empty()) {
-    size_t count = std::min(group, heads.size());
-    std::vector<SampledHead> sampled;
-    for (Value head : heads.take_front(count))
-      sampled.push_back(loadHead(p, head, tokens));
-    for (SampledHead &head : sampled)
-      report(keepsChannel(head, length));
-    heads = heads.drop_front(count);
-  }
+/// The number of heads of the sample of which a channel keeps a state over
+/// `length` tokens, in i32. A loop: all of their code would take longer to come
+/// from memory than it runs.
+static Value countLiveChannels(Program &p, Value all, Value tokens,
+                               Value length) {
+  TileBuilder &b = p.b;
+  Value none = arith::ConstantOp::create(b, b.getI32IntegerAttr(0));
+  auto loop = scf::ForOp::create(b, p.zero, b.index(support::sampledHeads),
+                                 b.index(1), none);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value h = samplePlace(b, all, loop.getInductionVar(), support::sampledHeads);
+  SampledHead head = loadHead(p, h, tokens);
+  Value isLive =
+      arith::ExtUIOp::create(b, b.getI32Type(), keepsChannel(head, length));
+  Value live = arith::AddIOp::create(b, loop.getRegionIterArg(0), isLive);
+  scf::YieldOp::create(b, live);
+  return loop.getResult(0);
 }
 
-/// Tells `report` for each head of the sample whether it keeps a state over
-/// `length` tokens. With a gate a channel over fewer: where the slowest channel
-/// has not decayed by then, the stage that finds out gives up.
-static void findLiveHeads(Program &p, Value tokens, Value length,
-                          function_ref<void(Value)> report) {
+/// The number of heads of the sample that keep a state over `length` tokens, in
+/// i32. All loads are under way at a time.
+static Value countLiveHeads(Program &p, Value all, Value tokens, Value length) {
   TileBuilder &b = p.b;
-  bool hasChannels = p.facts.decay == DecayKind::Channel;
-  int64_t count = hasChannels ? kHeadsOfChannels : support::sampledHeads;
-  Value all = memref::DimOp::create(b, p["sampled_gate"], 2);
-  SmallVector<Value> heads;
-  for (int64_t sample = 0; sample < count; ++sample) {
-    heads.push_back(samplePlace(b, all, sample, count));
-    if (!hasChannels)
-      report(keepsState(p, heads.back(), tokens, length));
+  Value live = arith::ConstantOp::create(b, b.getI32IntegerAttr(0));
+  for (int64_t sample = 0; sample < support::sampledHeads; ++sample) {
+    Value h = samplePlace(b, all, b.index(sample), support::sampledHeads);
+    Value isLive = arith::ExtUIOp::create(b, b.getI32Type(),
+                                          keepsState(p, h, tokens, length));
+    live = arith::AddIOp::create(b, live, isLive);
   }
-  if (!hasChannels)
-    return;
-  Value walked = arith::MinUIOp::create(b, length, b.index(kSlowestTokens));
-  findLiveChannels(p, heads, tokens, countInFloat(b, walked), report);
+  return live;
 }
 
 Value gdn::callsForShorter(Program &p, Value tokens, Value length) {
   TileBuilder &b = p.b;
-  Value one = b.index(1),
-        no = arith::ConstantOp::create(b, b.getBoolAttr(false));
-  // Once, unless there is no token: all loads are under way at a time.
+  Value all = memref::DimOp::create(b, p["sampled_gate"], 2);
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
+  };
+  // What is below the least becomes the largest.
+  auto [least, most] = p.facts.liveHeads;
+  auto isInRange = [&, least = least, most = most](Value live) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                 arith::SubIOp::create(b, live, number(least)),
+                                 number(most - least + 1));
+  };
+  Value no = arith::ConstantOp::create(b, b.getBoolAttr(false));
+  // An empty sequence has no token to look at.
+  if (p.facts.decay == DecayKind::Channel) {
+    // Where the slowest channel has not decayed over fewer tokens, the stage
+    // that finds out gives up.
+    Value walked = arith::MinUIOp::create(b, length, b.index(kSlowestTokens));
+    Value slowest = countInFloat(b, walked);
+    b.step("gates");
+    Value isEmpty =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, tokens, p.zero);
+    return choose(
+               p, isEmpty, [&]() -> SmallVector<Value> { return {no}; },
+               [&]() -> SmallVector<Value> {
+                 return {isInRange(countLiveChannels(p, all, tokens, slowest))};
+               })
+        .front();
+  }
+  Value one = b.index(1);
   auto once = scf::ForOp::create(
       b, p.zero, arith::MinUIOp::create(b, tokens, one), one, no);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(once.getBody());
-  auto number = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
-  };
-  Value live = number(0);
-  findLiveHeads(p, tokens, length, [&](Value isLive) {
-    Value one = arith::ExtUIOp::create(b, b.getI32Type(), isLive);
-    live = arith::AddIOp::create(b, live, one);
-  });
-  // What is below the least becomes the largest.
-  auto [least, most] = p.facts.liveHeads;
-  scf::YieldOp::create(b, ValueRange{arith::CmpIOp::create(
-                              b, arith::CmpIPredicate::ult,
-                              arith::SubIOp::create(b, live, number(least)),
-                              number(most - least + 1))});
+  scf::YieldOp::create(b, isInRange(countLiveHeads(p, all, tokens, length)));
   return once.getResult(0);
 }

@@ -578,21 +578,26 @@ func.func @both_ends(%k: tensor<1x256x2x64xbf16>, %gate: tensor<1x256x4xf32>, %c
 // -----
 
 // Where the gates are those of channels, a head of a sample is live if the slowest channel by eight tokens keeps a state over 64,
-// or over a shorter segment. All of its gates and parameters are loaded first. Here it takes one such head or two.
+// or over a shorter segment. All gates and parameters of a head are loaded first. Here it takes one such head or two.
 // CHECK-LABEL: gdn_tile.program @sampled_channels_segment_boundaries
 // CHECK-SAME: %sampled_gate: memref<1x?x?x64xbf16,
 // CHECK-SAME: %sampled_a_log: memref<?xf32,
-// CHECK: %[[SOME:.*]] = scf.for %{{.*}} = %c0 to %{{.*}} step %c1 iter_args(%{{.*}} = %false) -> (i1) {
 // CHECK: %[[TOKENS:.*]] = arith.minui %{{.*}}, %c64 : index
+// CHECK: %[[EMPTY:.*]] = arith.cmpi eq, %{{.*}}, %c0 : index
+// CHECK: %[[SOME:.*]] = scf.if %[[EMPTY]] -> (i1) {
+// CHECK-NEXT: scf.yield %false : i1
+// CHECK: %[[LIVE:.*]] = scf.for %[[SAMPLE:.*]] = %c0 to %c8 step %c1 iter_args(%[[COUNT:.*]] = %c0_i32) -> (i32) {
 // CHECK-COUNT-8: gdn_tile.load %sampled_gate[%batch, %{{.*}}, %{{.*}}, %c0] axes [3] {gdn_tile.step = "gates"}
 // CHECK: gdn_tile.load %sampled_dt_bias[%{{.*}}, %c0] axes [1]
 // CHECK: gdn_tile.load %sampled_a_log[%{{.*}}] axes [0]
-// CHECK-COUNT-24: gdn_tile.load %sampled_gate[
 // CHECK: math.exp2
 // CHECK-NOT: gdn_tile.load
 // CHECK: linalg.reduce
-// CHECK: arith.cmpf ogt, %{{.*}}, %{{.*}} : f32
-// CHECK: %[[BEYOND:.*]] = arith.subi %{{.*}}, %c1_i32
+// CHECK: %[[IS:.*]] = arith.cmpf ogt, %{{.*}}, %{{.*}} : f32
+// CHECK: %[[ONE:.*]] = arith.extui %[[IS]]
+// CHECK: %[[MORE:.*]] = arith.addi %[[COUNT]], %[[ONE]]
+// CHECK: scf.yield %[[MORE]] : i32
+// CHECK: %[[BEYOND:.*]] = arith.subi %[[LIVE]], %c1_i32
 // CHECK-NEXT: %[[CALLS:.*]] = arith.cmpi ult, %[[BEYOND]], %c2_i32
 // CHECK-NEXT: scf.yield %[[CALLS]] : i1
 // CHECK: arith.select %[[SOME]], %length, %{{.*}} : index

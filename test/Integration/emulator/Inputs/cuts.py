@@ -11,7 +11,7 @@ folder, count, *command = sys.argv[1:]
 random.seed(7)
 CHUNK, COUNTED, HEADS = 32, 2**31 - 1, 8
 # Of gates a channel: heads of the sample, and how many of them may keep a state where segments are short.
-SAMPLED, MOST = 4, 1
+SAMPLED, MOST = 8, 1
 NAMES = ("boundaries", "first_segments", "sequence_numbers")
 NAMES_OF_PARTS = ("boundaries", "first_segments", "before", "closes", "last_segments")
 

@@ -3,7 +3,7 @@
 // RUN: gdn-compile %s --target=sm_90a --emit=ptx | FileCheck %s --implicit-check-not=.local
 // RUN: gdn-opt %s --gdn-to-warp --remarks-filter=gdn-warp-choose-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=CHOSEN
 
-// A warp samples gates: it has the channels of a token, four a lane, and holds eight tokens of four heads.
+// A warp samples gates: it has the channels of a token, four a lane, and holds eight tokens of a head and of the next one.
 // CHOSEN: Function=cuts_segment_boundaries | Template=segment_boundaries.channels
 // WARP: gdn_warp.kernel @cuts_segment_boundaries({{.*}}) threads(128) shared(0)
 // WARP: gdn_warp.role "cut" warps(0, 1)
@@ -18,11 +18,11 @@
 // WARP: scf.for {{.*}} -> (tensor<128xf32, #gdn_warp.slice<of = <rows = 1, columns = 4, axis = 1, lanes = 32, warps = 1>, axis = 1>>, tensor<1xf32, #gdn_warp.uniform>, tensor<1xi32, #gdn_warp.uniform>)
 
 // CHECK: .entry cuts_segment_boundaries(
-// CHECK-COUNT-32: ld.global.v2.b32
+// CHECK-COUNT-8: ld.global.v2.b32
 // CHECK: ex2.approx
 // CHECK: shfl.sync.bfly
 // CHECK: .entry log_cuts_segment_boundaries(
-// CHECK-COUNT-32: ld.global.v4.b32
+// CHECK-COUNT-8: ld.global.v4.b32
 // CHECK: shfl.sync.bfly
 // CHECK: .entry starts_segment_starts(
 // CHECK: .minnctapersm 3
