@@ -92,6 +92,26 @@ static Condition readCondition(Value value) {
   return condition;
 }
 
+/// Whether a program can know `value` by what a condition reads.
+static bool isKnown(Value value, const Condition &condition) {
+  auto has = [&](Value other) {
+    return condition.ops.contains(other.getDefiningOp()) ||
+           condition.arrays.contains(other) || condition.sizes.contains(other);
+  };
+  if (!has(value))
+    return false;
+  return llvm::all_of(condition.ops, [&](Operation *op) {
+    WalkResult all = op->walk([&](Operation *nested) {
+      return WalkResult(
+          success(llvm::all_of(nested->getOperands(), [&](Value v) {
+            Operation *from = v.getParentBlock()->getParentOp();
+            return op->isAncestor(from) || has(v);
+          })));
+    });
+    return !all.wasInterrupted();
+  });
+}
+
 /// Makes reads of tensors those of the arrays that a program has instead.
 static void readMemory(Operation *root, const IRMapping &map) {
   SmallVector<Operation *> readers;
@@ -201,10 +221,12 @@ static void share(OpResult first, OpResult second) {
   outs.set(array);
 }
 
-/// The launch that makes a value, through casts; null if none does.
+/// The launch that makes a value, which may have other dimensions than what is
+/// launched; null if none does.
 static OpResult findLaunch(Value value) {
-  while (auto cast = value.getDefiningOp<tensor::CastOp>())
-    value = cast.getSource();
+  while (isa_and_nonnull<tensor::CastOp, tensor::ExpandShapeOp,
+                         tensor::CollapseShapeOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
   return value.getDefiningOp<LaunchOp>() ? cast<OpResult>(value) : OpResult();
 }
 
@@ -212,9 +234,11 @@ static OpResult findLaunch(Value value) {
 /// effect.
 static LogicalResult joinResults(scf::IfOp choice, Value first, Value second) {
   OpResult one = findLaunch(first), other = findLaunch(second);
-  if (!one || !other || !findEmpty(other))
-    return choice.emitOpError("expected results that launches of both sides "
-                              "make in a tensor.empty, got ")
+  if (!one || !other || !findEmpty(other) ||
+      !tensor::CastOp::areCastCompatible(one.getType(), other.getType()))
+    return choice.emitOpError(
+               "expected results that launches of both sides "
+               "make in a tensor.empty of equal dimensions, got ")
            << first << " and " << second;
   share(one, other);
   return success();
@@ -257,6 +281,10 @@ static LogicalResult guard(scf::IfOp choice, SymbolTable &symbols) {
     return choice.emitOpError("expected launches and what is pure on both "
                               "sides, got others");
   Condition condition = readCondition(choice.getCondition());
+  if (!isKnown(choice.getCondition(), condition))
+    return choice.emitOpError("expected a condition that follows from arrays "
+                              "alone, got ")
+           << choice.getCondition();
   SmallVector<LaunchOp> firstLaunches =
                             hoist(choice.thenBlock(), choice, condition,
                                   /*wanted=*/true, symbols),

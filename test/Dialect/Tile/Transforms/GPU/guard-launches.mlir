@@ -59,8 +59,79 @@ func.func @branch(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
 
 // -----
 
+// Results may be views of what is launched: one array serves both. Arrays of other dimensions are two.
+// CHECK-LABEL: func.func @views(
+// CHECK: %[[A:.*]] = gdn_tile.launch @rows_0 {{.*}} outs(%{{.*}} :
+// CHECK: %[[B:.*]] = gdn_tile.launch @rows {{.*}} outs(%[[A]] :
+// CHECK: %[[VIEW:.*]] = tensor.expand_shape %[[B]]
+// CHECK: return %[[VIEW]]
+gdn_tile.program @rows(%x : memref<?x4xf32, strided<[?, 1], offset: ?>>) outs(%y : memref<?x4xf32, strided<[?, 1], offset: ?>>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+}
+func.func @views(%x: tensor<?x4xf32>, %choice: tensor<1xi1>) -> tensor<1x?x4xf32> {
+  %c0 = arith.constant 0 : index
+  %is = tensor.extract %choice[%c0] : tensor<1xi1>
+  %c1 = arith.constant 1 : index
+  %n = tensor.dim %x, %c0 : tensor<?x4xf32>
+  %y = scf.if %is -> tensor<1x?x4xf32> {
+    %o = tensor.empty(%n) : tensor<?x4xf32>
+    %a = gdn_tile.launch @rows grid(%c1, %c1, %c1) tokens(%n) ins(%x : tensor<?x4xf32>) outs(%o : tensor<?x4xf32>) -> tensor<?x4xf32>
+    %view = tensor.expand_shape %a [[0, 1], [2]] output_shape [1, %n, 4] : tensor<?x4xf32> into tensor<1x?x4xf32>
+    scf.yield %view : tensor<1x?x4xf32>
+  } else {
+    %o = tensor.empty(%n) : tensor<?x4xf32>
+    %a = gdn_tile.launch @rows grid(%c1, %c1, %c1) tokens(%n) ins(%x : tensor<?x4xf32>) outs(%o : tensor<?x4xf32>) -> tensor<?x4xf32>
+    %view = tensor.expand_shape %a [[0, 1], [2]] output_shape [1, %n, 4] : tensor<?x4xf32> into tensor<1x?x4xf32>
+    scf.yield %view : tensor<1x?x4xf32>
+  }
+  return %y : tensor<1x?x4xf32>
+}
+
+// -----
+
+gdn_tile.program @flat(%x : memref<?x4xf32, strided<[?, 1], offset: ?>>) outs(%y : memref<?xf32, strided<[1], offset: ?>>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+}
+gdn_tile.program @rows(%x : memref<?x4xf32, strided<[?, 1], offset: ?>>) outs(%y : memref<?x4xf32, strided<[?, 1], offset: ?>>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+}
+func.func @dimensions(%x: tensor<?x4xf32>, %choice: tensor<1xi1>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %is = tensor.extract %choice[%c0] : tensor<1xi1>
+  %c1 = arith.constant 1 : index
+  %n = tensor.dim %x, %c0 : tensor<?x4xf32>
+  // expected-error@below {{'scf.if' op expected results that launches of both sides make in a tensor.empty of equal dimensions, got}}
+  %y = scf.if %is -> tensor<?xf32> {
+    %o = tensor.empty(%n) : tensor<?xf32>
+    %a = gdn_tile.launch @flat grid(%c1, %c1, %c1) tokens(%n) ins(%x : tensor<?x4xf32>) outs(%o : tensor<?xf32>) -> tensor<?xf32>
+    scf.yield %a : tensor<?xf32>
+  } else {
+    %o = tensor.empty(%n) : tensor<?x4xf32>
+    %a = gdn_tile.launch @rows grid(%c1, %c1, %c1) tokens(%n) ins(%x : tensor<?x4xf32>) outs(%o : tensor<?x4xf32>) -> tensor<?x4xf32>
+    %view = tensor.collapse_shape %a [[0, 1]] : tensor<?x4xf32> into tensor<?xf32>
+    scf.yield %view : tensor<?xf32>
+  }
+  return %y : tensor<?xf32>
+}
+
+// -----
+
+func.func @no_launch(%x: tensor<4xf32>, %choice: tensor<1xi1>) -> tensor<4xf32> {
+  %c0 = arith.constant 0 : index
+  %is = tensor.extract %choice[%c0] : tensor<1xi1>
+  // expected-error@below {{'scf.if' op expected results that launches of both sides make in a tensor.empty of equal dimensions, got}}
+  %y = scf.if %is -> tensor<4xf32> {
+    scf.yield %x : tensor<4xf32>
+  } else {
+    scf.yield %x : tensor<4xf32>
+  }
+  return %y : tensor<4xf32>
+}
+
+// -----
+
 func.func @argument(%x: tensor<4xf32>, %is: i1) -> tensor<4xf32> {
-  // expected-error@below {{'scf.if' op expected results that launches of both sides make in a tensor.empty, got}}
+  // expected-error@below {{'scf.if' op expected a condition that follows from arrays alone, got}}
   %y = scf.if %is -> tensor<4xf32> {
     scf.yield %x : tensor<4xf32>
   } else {
