@@ -34,19 +34,34 @@ static constexpr int64_t kSampledTokens = 8;
 static constexpr int64_t kSlowestTokens = 64;
 
 /// Of `samples` of `size`, spread evenly, the place of number `sample`.
-static Value samplePlace(TileBuilder &b, Value size, Value sample,
+static Value samplePlace(TileBuilder &b, Value size, int64_t sample,
                          int64_t samples) {
-  Value middle = arith::AddIOp::create(
-      b, arith::MulIOp::create(b, sample, b.index(2)), b.index(1));
-  return arith::DivUIOp::create(b, arith::MulIOp::create(b, size, middle),
-                                b.index(2 * samples));
+  return arith::DivUIOp::create(
+      b, arith::MulIOp::create(b, size, b.index(2 * sample + 1)),
+      b.index(2 * samples));
+}
+
+/// The head of number `sample`, one of each eighth of all. Heads of one place
+/// in each group of a power of two of them are found, too.
+static Value sampledHead(Program &p, Value heads, Value sample) {
+  TileBuilder &b = p.b;
+  constexpr int64_t kParts = support::sampledHeads;
+  static_assert(llvm::isPowerOf2_64(kParts), "5 i + 3 takes all places");
+  auto plus = [&](Value x, int64_t factor, Value y) -> Value {
+    return arith::AddIOp::create(
+        b, arith::MulIOp::create(b, x, b.index(factor)), y);
+  };
+  Value place =
+      arith::RemUIOp::create(b, plus(sample, 5, b.index(3)), b.index(kParts));
+  return arith::DivUIOp::create(
+      b, arith::MulIOp::create(b, heads, plus(sample, kParts, place)),
+      b.index(kParts * kParts));
 }
 
 /// The token of number `sample`.
 static Value sampledToken(Program &p, Value tokens, int64_t sample) {
   return arith::AddIOp::create(
-      p.b, p.begin,
-      samplePlace(p.b, tokens, p.b.index(sample), kSampledTokens));
+      p.b, p.begin, samplePlace(p.b, tokens, sample, kSampledTokens));
 }
 
 /// A number of tokens in f32.
@@ -122,7 +137,7 @@ static Value countLiveChannels(Program &p, Value all, Value tokens,
                                  b.index(1), none);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  Value h = samplePlace(b, all, loop.getInductionVar(), support::sampledHeads);
+  Value h = sampledHead(p, all, loop.getInductionVar());
   SampledHead head = loadHead(p, h, tokens);
   Value isLive =
       arith::ExtUIOp::create(b, b.getI32Type(), keepsChannel(head, length));
@@ -137,7 +152,7 @@ static Value countLiveHeads(Program &p, Value all, Value tokens, Value length) {
   TileBuilder &b = p.b;
   Value live = arith::ConstantOp::create(b, b.getI32IntegerAttr(0));
   for (int64_t sample = 0; sample < support::sampledHeads; ++sample) {
-    Value h = samplePlace(b, all, b.index(sample), support::sampledHeads);
+    Value h = samplePlace(b, all, sample, support::sampledHeads);
     Value isLive = arith::ExtUIOp::create(b, b.getI32Type(),
                                           keepsState(p, h, tokens, length));
     live = arith::AddIOp::create(b, live, isLive);

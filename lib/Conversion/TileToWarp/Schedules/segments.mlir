@@ -38,8 +38,8 @@ gdn_warp.schedule_template @segment_starts.channels schedules ["cta_per_head", "
     channels []
 
 // gdn.stage.segment_boundaries: some numbers a sequence. Where it looks at gates a channel, a warp has the channels, and holds
-// those of a head while it loads the next one's.
-#sample = #gdn_warp.role_template<name = "cut", warps = 1, min_registers = 168, steps = ["gates", "store"], prefetch_distance = <1 iterations>, lanes_per_row = 32>
+// those of a head while it loads the next two.
+#sample = #gdn_warp.role_template<name = "cut", warps = 1, min_registers = 168, steps = ["gates", "store"], prefetch_distance = <2 iterations>, lanes_per_row = 32>
 #idle = #gdn_warp.role_template<name = "rest", warps = 3, min_registers = 168, steps = []>
 
 gdn_warp.schedule_template @segment_boundaries.channels schedules ["cta_per_head", "cta_per_v_tile"] stages ["segment_boundaries"]
