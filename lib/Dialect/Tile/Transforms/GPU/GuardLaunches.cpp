@@ -230,15 +230,28 @@ static OpResult findLaunch(Value value) {
   return value.getDefiningOp<LaunchOp>() ? cast<OpResult>(value) : OpResult();
 }
 
+/// What a launch makes its result of `outs` of.
+static Value findOuts(OpResult made) {
+  return cast<LaunchOp>(made.getOwner()).getOutputs()[made.getResultNumber()];
+}
+
 /// One array for both values of a result. The launches of one side have no
-/// effect.
-static LogicalResult joinResults(scf::IfOp choice, Value first, Value second) {
+/// effect. If both update an array, those of the second side find it as the
+/// first one left it.
+static LogicalResult joinResults(scf::IfOp choice, Value first, Value second,
+                                 ArrayRef<LaunchOp> secondLaunches) {
   OpResult one = findLaunch(first), other = findLaunch(second);
+  if (one && other && !findEmpty(one) && findOuts(one) == findOuts(other)) {
+    Value updated = findOuts(one);
+    for (LaunchOp launch : secondLaunches)
+      launch->replaceUsesOfWith(updated, one);
+    return success();
+  }
   if (!one || !other || !findEmpty(other) ||
       !tensor::CastOp::areCastCompatible(one.getType(), other.getType()))
-    return choice.emitOpError(
-               "expected results that launches of both sides "
-               "make in a tensor.empty of equal dimensions, got ")
+    return choice.emitOpError("expected results that launches of both sides "
+                              "make in one array, or in a tensor.empty of "
+                              "equal dimensions, got ")
            << first << " and " << second;
   share(one, other);
   return success();
@@ -302,7 +315,7 @@ static LogicalResult guard(scf::IfOp choice, SymbolTable &symbols) {
   SmallVector<Value> first = yields(choice.thenBlock()),
                      second = yields(choice.elseBlock());
   for (auto [one, other] : llvm::zip(first, second))
-    if (failed(joinResults(choice, one, other)))
+    if (failed(joinResults(choice, one, other, secondLaunches)))
       return failure();
   shareTemporaries(firstLaunches, secondLaunches, first);
   choice->replaceAllUsesWith(second);

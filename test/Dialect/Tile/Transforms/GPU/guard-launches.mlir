@@ -100,7 +100,7 @@ func.func @dimensions(%x: tensor<?x4xf32>, %choice: tensor<1xi1>) -> tensor<?xf3
   %is = tensor.extract %choice[%c0] : tensor<1xi1>
   %c1 = arith.constant 1 : index
   %n = tensor.dim %x, %c0 : tensor<?x4xf32>
-  // expected-error@below {{'scf.if' op expected results that launches of both sides make in a tensor.empty of equal dimensions, got}}
+  // expected-error@below {{'scf.if' op expected results that launches of both sides make in one array, or in a tensor.empty of equal dimensions, got}}
   %y = scf.if %is -> tensor<?xf32> {
     %o = tensor.empty(%n) : tensor<?xf32>
     %a = gdn_tile.launch @flat grid(%c1, %c1, %c1) tokens(%n) ins(%x : tensor<?x4xf32>) outs(%o : tensor<?xf32>) -> tensor<?xf32>
@@ -116,10 +116,36 @@ func.func @dimensions(%x: tensor<?x4xf32>, %choice: tensor<1xi1>) -> tensor<?xf3
 
 // -----
 
+// Both sides update an array: the second side takes it as the first one left it.
+// CHECK-LABEL: func.func @updated(
+// CHECK-SAME: %[[POOL:.*]]: tensor<?x4xf32> {bufferization.writable = true}
+// CHECK: %[[A:.*]] = gdn_tile.launch @rows_0 {{.*}} ins(%[[POOL]], %{{.*}}) outs(%[[POOL]] :
+// CHECK: %[[B:.*]] = gdn_tile.launch @rows {{.*}} ins(%[[A]], %{{.*}}) outs(%[[A]] :
+// CHECK: return %[[B]]
+gdn_tile.program @rows(%x : memref<?x4xf32, strided<[?, 1], offset: ?>>) outs(%y : memref<?x4xf32, strided<[?, 1], offset: ?>>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+}
+func.func @updated(%pool: tensor<?x4xf32> {bufferization.writable = true}, %choice: tensor<1xi1>) -> tensor<?x4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %is = tensor.extract %choice[%c0] : tensor<1xi1>
+  %n = tensor.dim %pool, %c0 : tensor<?x4xf32>
+  %y = scf.if %is -> tensor<?x4xf32> {
+    %a = gdn_tile.launch @rows grid(%c1, %c1, %c1) tokens(%n) ins(%pool : tensor<?x4xf32>) outs(%pool : tensor<?x4xf32>) -> tensor<?x4xf32>
+    scf.yield %a : tensor<?x4xf32>
+  } else {
+    %a = gdn_tile.launch @rows grid(%c1, %c1, %c1) tokens(%n) ins(%pool : tensor<?x4xf32>) outs(%pool : tensor<?x4xf32>) -> tensor<?x4xf32>
+    scf.yield %a : tensor<?x4xf32>
+  }
+  return %y : tensor<?x4xf32>
+}
+
+// -----
+
 func.func @no_launch(%x: tensor<4xf32>, %choice: tensor<1xi1>) -> tensor<4xf32> {
   %c0 = arith.constant 0 : index
   %is = tensor.extract %choice[%c0] : tensor<1xi1>
-  // expected-error@below {{'scf.if' op expected results that launches of both sides make in a tensor.empty of equal dimensions, got}}
+  // expected-error@below {{'scf.if' op expected results that launches of both sides make in one array, or in a tensor.empty of equal dimensions, got}}
   %y = scf.if %is -> tensor<4xf32> {
     scf.yield %x : tensor<4xf32>
   } else {
