@@ -120,11 +120,11 @@ static void chooseSegments(const Call &call, const GdnEntryDesc *chunks,
   request.forgets = true;
   request.decays &= call.find("gate") != nullptr;
   request.sideBySide = true;
-  request.ownStarts = findVariant(chunks, Schedule::CtaPerHead.name,
-                                  {.isCut = true, .hasParts = true});
+  request.ownStarts = findFaster(call, chunks, Schedule::CtaPerHead.name,
+                                 {.isCut = true, .hasParts = true});
   request.samplesGates =
-      findVariant(chunks, Schedule::CtaPerHead.name,
-                  {.isCut = true, .hasParts = true, .isSampled = true});
+      findFaster(call, chunks, Schedule::CtaPerHead.name,
+                 {.isCut = true, .hasParts = true, .isSampled = true});
   chosen.split = cost::chooseSplit(problem, chip, chosen.whole, request);
   if (!chosen.split.splits)
     return;
@@ -134,10 +134,10 @@ static void chooseSegments(const Call &call, const GdnEntryDesc *chunks,
   plan.segment_parts = request.ownStarts ? best.parts : 0;
   plan.longer_segment_length = best.longerLength;
   plan.entry = chunks;
-  plan.variant = findVariant(chunks,
-                             request.ownStarts ? Schedule::CtaPerHead.name
-                                               : best.schedule.name,
-                             cutOf(best, request.ownStarts));
+  plan.variant = findFaster(call, chunks,
+                            request.ownStarts ? Schedule::CtaPerHead.name
+                                              : best.schedule.name,
+                            cutOf(best, request.ownStarts));
   plan.seconds = chosen.split.seconds();
 }
 
@@ -175,7 +175,8 @@ static void chooseWhole(const Call &call, const GdnEntryDesc *chunks,
   }
   const GdnEntryDesc *entry = byToken ? tokens : chunks;
   const GdnVariantDesc *variant =
-      byToken ? nullptr : findVariant(chunks, chosen.whole.schedule.name);
+      byToken ? nullptr
+              : findFaster(call, chunks, chosen.whole.schedule.name);
   chosen.plan.entry = entry;
   chosen.plan.variant = variant ? variant : &entry->variants[0];
   chosen.plan.seconds = chosen.whole.chosen().seconds;

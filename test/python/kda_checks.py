@@ -71,17 +71,19 @@ def explain_long(**words):
 
 
 def test_long_sequences():
-    """Run by chunks, whatever states they have."""
+    """Run by chunks, whatever states they have, of kernels that look whether gates are bounded."""
     choice = explain_long(context_parallel=False)
-    assert choice.kernel.startswith("gdn_hopper_channel_bf16_packed_any_f32_log_f32_value_f32_plain_cta_per_")
+    assert choice.kernel.startswith("gdn_hopper_channel_bf16_packed_any_f32_log_f32_value_f32_plain_looking_cta_per_")
     assert choice.algorithm == "chunk" and choice.split is None
 
 
 @pytest.mark.parametrize("words", [{}, {"segment_length": 256}, {"context_parallel": 4}])
 def test_segments(words):
-    """Few heads leave multiprocessors idle, so the model cuts; segments have their own starts."""
+    """Few heads leave multiprocessors idle, so the model cuts; segments have their own starts. With segment_length no
+    kernel looks at gates of other sequences."""
     choice = explain_long(**words)
-    assert choice.kernel.startswith("gdn_hopper_channel_bf16_packed_any_f32_log_f32_value_f32_plain_own")
+    starts = "own" if "segment_length" in words else "looking_own"
+    assert choice.kernel.startswith(f"gdn_hopper_channel_bf16_packed_any_f32_log_f32_value_f32_plain_{starts}")
     assert choice.split is not None
 
 
