@@ -30,14 +30,28 @@ struct Costs {
   /// A token of a value head in the gradients, and what it takes longer if all
   /// multiprocessors have one.
   double gradient, gradientBusy;
+  /// What a segment adds, its map, and what it adds to the gradients: a chunk
+  /// of all three, which have two CTAs a head in the last, and items without
+  /// chunks.
+  double pass, passItem;
+  /// The same of a head whose gates decay: some chunks, and no map.
+  double forgetfulItem;
+  /// Where the passes of a head end after the others: by chunks, and at least.
+  double passTail, passLeast;
+  /// Where segments begin and end, by chunks; kernels that begin behind others.
+  double endsChunk, splitHops;
 };
 } // namespace
 
-static constexpr Costs kHeadCosts = {1.5e-6,  0.806e-6,  0.79e-6,
-                                     0.21e-6, 0.0462e-6, 0.0347e-6};
-/// With a gate a channel, by eye from the times in docs/experiments/kda.md.
-static constexpr Costs kChannelCosts = {2.7e-6, 1.5e-6,  1.45e-6,
-                                        0,      0.11e-6, 0.08e-6};
+static constexpr Costs kHeadCosts = {
+    1.5e-6, 0.806e-6, 0.79e-6, 0.21e-6, 0.0462e-6, 0.0347e-6, 3.16e-6,
+    18e-6,  26e-6,    0.7e-6,  5e-6,    0.18e-6,   24e-6};
+/// With a gate a channel: whole sequences by eye from the times in
+/// docs/experiments/kda.md, segments by a random search over those of
+/// docs/data/backward-segments-channels-h200.csv, which it meets within 23 %.
+static constexpr Costs kChannelCosts = {
+    2.7e-6, 1.5e-6, 1.45e-6, 0, 0.11e-6, 0.08e-6, 7e-6,
+    0,      27e-6,  0.28e-6, 0, 1.25e-6, 44e-6};
 
 static const Costs &backwardCosts(const Problem &p) {
   return p.gatesChannels ? kChannelCosts : kHeadCosts;
@@ -49,19 +63,12 @@ static constexpr double kRecurrenceItem = 14e-6;
 /// its value heads, and every sixteenth chunk of a sequence.
 static constexpr double kGradientItem = 3.6e-6;
 static constexpr int64_t kGradientParts = 16;
-/// What a segment adds, its map, and what it adds to the gradients: a chunk of
-/// all three, which have two CTAs a head in the last, and items without chunks.
-static constexpr double kPassSeconds = 3.16e-6, kPassItem = 18e-6;
-/// The same of a head whose gates decay: some 8 chunks, and no map.
-static constexpr double kForgetfulItem = 26e-6;
-/// Where the passes of a head end after the others: by chunks, and at least.
-static constexpr double kPassTail = 0.7e-6, kPassLeast = 5e-6;
 /// The two scans, which run at the same time, and a segment of both.
 static constexpr double kScanSeconds = 4.5e-6, kScanStep = 0.89e-6;
-/// Where segments begin and end for a head, and a chunk of it.
-static constexpr double kEndsSeconds = 4e-6, kEndsChunk = 0.18e-6;
-/// Kernels that begin behind others: in segments, and of whole sequences.
-static constexpr double kSplitHops = 24e-6, kWholeHops = 6.6e-6;
+/// Where segments begin and end for a head, besides its chunks.
+static constexpr double kEndsSeconds = 4e-6;
+/// Kernels of whole sequences that begin behind others.
+static constexpr double kWholeHops = 6.6e-6;
 /// From states that the forward saved, there is no replay: a work item of
 /// adjoint besides its chunks. In segments there is no B and one scan: the part
 /// of the passes that is left, and kernels that begin behind others. By eye
@@ -214,21 +221,22 @@ BackwardEstimate gdn::cost::estimateBackwardSplit(const Problem &p,
   auto chunks = static_cast<double>(divideCeil(mean, kChunk));
   int64_t items = segments * p.heads;
   int64_t live = segments * liveHeads(p);
+  const Costs &costs = backwardCosts(p);
   double part = stateTokens ? kPassesFromStates : 1;
-  double item = part * (chunks * kPassSeconds + kPassItem);
-  double forgetful = std::min(part * kForgetfulItem, item);
+  double item = part * (chunks * costs.pass + costs.passItem);
+  double forgetful = std::min(part * costs.forgetfulItem, item);
   double processors = chip.multiprocessors;
   double some = (static_cast<double>(live) * item +
                  static_cast<double>(items - live) * forgetful) /
                     processors +
-                part * chunks * kPassTail + kPassLeast;
+                part * chunks * costs.passTail + costs.passLeast;
   double all = std::max(some, static_cast<double>(items) * item / processors);
   Spans spans = {segments, mean, 0, 0};
   BackwardEstimate result;
   result.length = length;
-  result.seconds = (stateTokens ? kSplitHopsFromStates : kSplitHops) +
-                   kEndsSeconds + chunks * kEndsChunk + some + kScanSeconds +
-                   static_cast<double>(ofLongest) * kScanStep +
+  result.seconds = (stateTokens ? kSplitHopsFromStates : costs.splitHops) +
+                   kEndsSeconds + chunks * costs.endsChunk + some +
+                   kScanSeconds + static_cast<double>(ofLongest) * kScanStep +
                    recurrencesSeconds(p, chip, spans, stateTokens) +
                    gradientsSeconds(p, chip, spans, stateTokens);
   result.worstSeconds = result.seconds + all - some;

@@ -187,7 +187,8 @@ SavingChoice gdn::cost::chooseSaving(const Problem &p, const Chip &chip,
     return estimateSavedBackward(p, chip, whole, length, limits.stateTokens);
   });
   if (isKnown)
-    choice.inputsSeconds =
-        inputsSeconds(p, chip, whole, request, limits.hasSegments);
+    // With a gate a channel only what reads saved states has no segments.
+    choice.inputsSeconds = inputsSeconds(p, chip, whole, request,
+                                         limits.hasSegments || p.gatesChannels);
   return choice;
 }

@@ -86,6 +86,69 @@ TEST(BackwardSplitTest, MeetsMeasuredTimes) {
   }
 }
 
+/// With a gate a channel: times by heads, tokens, and gates, of so many
+/// segments, 0 of the whole sequence.
+using ChannelTimes = std::map<std::array<int64_t, 2>,
+                              std::map<std::string, std::map<int64_t, double>>>;
+
+ChannelTimes readChannelTimes() {
+  std::ifstream file(GDN_CHANNEL_GRADIENT_TIMES);
+  EXPECT_TRUE(file.is_open());
+  ChannelTimes times;
+  for (std::string line; std::getline(file, line);) {
+    std::replace(line.begin(), line.end(), ',', ' ');
+    std::istringstream words(line);
+    int64_t heads, tokens, segments;
+    std::string gates;
+    double us;
+    if (words >> heads >> tokens >> gates >> segments >> us)
+      times[{heads, tokens}][gates][segments] = us;
+  }
+  EXPECT_EQ(times.size(), 7u);
+  return times;
+}
+
+TEST(BackwardSplitTest, GatesOfChannelsMeetMeasuredTimes) {
+  Chip chip = getDefaultChip();
+  for (const auto &[sizes, byGates] : readChannelTimes()) {
+    auto [heads, tokens] = sizes;
+    Problem p = packed(1, tokens, heads, heads);
+    p.gatesChannels = true;
+    for (const auto &[gates, times] : byGates)
+      for (auto [segments, us] : times) {
+        double predicted = estimateWholeBackward(p, chip, tokens);
+        if (segments) {
+          auto cut = estimateBackwardSplit(p, chip, tokens, tokens / segments);
+          predicted = gates == "forgets" ? cut.seconds : cut.worstSeconds;
+        }
+        EXPECT_LE(std::abs(predicted * 1e6 / us - 1), 0.23)
+            << heads << " heads, " << tokens << " tokens, " << gates << ", "
+            << segments << " segments: predicted " << predicted * 1e6;
+      }
+  }
+}
+
+// Few heads gain up to three quarters, and no choice loses a tenth.
+TEST(BackwardSplitTest, FewHeadsWithGatesOfChannelsAreCut) {
+  for (const auto &[sizes, byGates] : readChannelTimes()) {
+    auto [heads, tokens] = sizes;
+    Problem p = packed(1, tokens, heads, heads);
+    p.gatesChannels = true;
+    BackwardChoice choice = choose(p, tokens);
+    EXPECT_EQ(choice.length != 0, heads < 32 && tokens * heads > 30000)
+        << heads << " heads, " << tokens << " tokens";
+    if (!choice.length)
+      continue;
+    double whole = byGates.at("keeps").at(0);
+    for (const auto &[gates, times] : byGates) {
+      // As many segments, or the most that were measured.
+      auto cut = times.lower_bound(tokens / choice.length);
+      double us = cut == times.end() ? times.rbegin()->second : cut->second;
+      EXPECT_LT(us, 1.1 * whole) << heads << " heads, " << gates;
+    }
+  }
+}
+
 /// The time of so many segments, between those that were measured.
 double timeOf(const std::map<int64_t, double> &times, double segments) {
   auto after = times.lower_bound(static_cast<int64_t>(std::ceil(segments)));

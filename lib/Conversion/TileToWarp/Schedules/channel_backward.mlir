@@ -54,6 +54,22 @@ gdn_warp.schedule_template @recurrence.channel_gates schedules ["cta_per_head", 
     roles [#prepare, #gates, #solve, #move, #state]
     channels [#keys, #values, #vectors, #decayed, #m, #triangles, #kept, #output]
 
+// gdn.stage.adjoint_pass stores nothing before the end.
+#pass_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 96, steps = ["load"]>
+#pass_state = #gdn_warp.role_template<name = "state", warps = 4, registers = 208, steps = ["state"]>
+
+gdn_warp.schedule_template @adjoint_pass.channel_gates.pair schedules ["cta_per_head", "cta_per_v_tile"] stages ["adjoint_pass"]
+    when <steps = ["decay"], min_v_tiles = 2, max_v_tiles = 2>
+    attributes {chunks_per_iteration = 2 : i64, cluster = 2 : i64}
+    roles [#pair_prepare, #gates, #pair_solve, #pass_move, #pass_state]
+    channels [#keys, #store_values, #vectors, #pair_decayed, #m, #triangles]
+
+gdn_warp.schedule_template @adjoint_pass.channel_gates schedules ["cta_per_head", "cta_per_v_tile"] stages ["adjoint_pass"]
+    when <steps = ["decay"]>
+    attributes {chunks_per_iteration = 2 : i64}
+    roles [#prepare, #gates, #solve, #pass_move, #pass_state]
+    channels [#keys, #values, #vectors, #decayed, #m, #triangles]
+
 //===--------------------------------------------------------------------------------------------------------------===//
 // Gradients: chunks of 64 tokens, the value heads of a group one after the other
 //===--------------------------------------------------------------------------------------------------------------===//

@@ -33,6 +33,11 @@
 // Decays of channels are factors of the rows of the state.
 // CHECK-DAG: ex2.approx
 // CHECK-DAG: wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
+
+// The gradient of the state before a segment: the roles of its backward's recurrence, two CTAs a head.
+// CHOSEN: Function=pass_adjoint_pass | Template=adjoint_pass.channel_gates.pair
+// CHECK: .entry pass_adjoint_pass(
+// CHECK: wgmma.mma_async.sync.aligned
 func.func @cuts(%k: tensor<1x?x16x128xbf16>, %gate: tensor<1x?x32x128xbf16>, %cu: tensor<?xi32>, %a: tensor<32xf32>, %d: tensor<32x128xf32>,
     %length: index, %parts: index, %longer: index) -> (tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>) {
   %r:5 = gdn.stage.segment_boundaries k(%k : tensor<1x?x16x128xbf16>) gate(%gate : tensor<1x?x32x128xbf16>) cu_seqlens(%cu : tensor<?xi32>)
@@ -64,4 +69,11 @@ func.func @scan(%map: tensor<?x32x128x128xf16>, %decay: tensor<?x32x128xf32>, %b
       starts(%starts : tensor<?x32xi32>) boundaries(%boundaries : tensor<?xi32>) {segment_layout = #gdn.state_layout<vk>}
       -> tensor<?x32x128x128xf32>, tensor<?x32x128x128xf32>
   return %entry, %last : tensor<?x32x128x128xf32>, tensor<?x32x128x128xf32>
+}
+func.func @pass(%q: tensor<1x?x32x128xbf16>, %v: tensor<1x?x32x128xbf16>, %beta: tensor<1x?x32xf32>, %gate: tensor<1x?x32x128xf32>, %cu: tensor<?xi32>)
+    -> tensor<?x32x128x128xf32> {
+  %b = gdn.stage.adjoint_pass q(%q : tensor<1x?x32x128xbf16>) k(%q : tensor<1x?x32x128xbf16>) v(%v : tensor<1x?x32x128xbf16>)
+      beta(%beta : tensor<1x?x32xf32>) gate(%gate : tensor<1x?x32x128xf32>) cu_seqlens(%cu : tensor<?xi32>) d_o(%v : tensor<1x?x32x128xbf16>)
+      {chunk_size = 32 : i64, lower_bound = -5.0 : f64, state_layout = #gdn.state_layout<vk>} -> tensor<?x32x128x128xf32>
+  return %b : tensor<?x32x128x128xf32>
 }
