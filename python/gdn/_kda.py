@@ -124,8 +124,8 @@ def chunk_kda(
 
     Raises:
         TypeError, ValueError, RuntimeError: as `chunk_gated_delta_rule`.
-        NotImplementedError: what is refused above; on a GPU inputs that require gradients, in other types than
-            bfloat16, which a CPU takes, and what docs/Python.md does not list.
+        NotImplementedError: what is refused above; on a GPU inputs in float32 that require gradients, which a CPU
+            takes, and what docs/Python.md and docs/Training.md do not list.
 
     Example:
         >>> import gdn, numpy

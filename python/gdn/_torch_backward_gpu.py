@@ -19,7 +19,8 @@ from . import _library, _manifest
 from ._arguments import NO_POOL, Call, output_shapes, torch_type
 from ._manifest import GradientForm
 
-_LOG, _LINEAR, _RAW = map(_library.GATE_DOMAINS.__getitem__, ("log", "linear", "raw"))
+_LOG, _LINEAR, _RAW, _BOUNDED = map(_library.GATE_DOMAINS.__getitem__, ("log", "linear", "raw", "bounded"))
+_BOUND = _library.MANIFEST["gate_domains"]["Bounded"]["lower_bound"]
 #: What linear gates are raised to, so that the gradient holds at gates of 0: what it lets through of a state is below
 #: what 16 bits round.
 _LEAST_GATE = 2.0**-10
@@ -27,8 +28,8 @@ _LEAST_GATE = 2.0**-10
 _LEAST_LOG_GATE = -89.0
 #: The forms of the kernels.
 _FORMS = _manifest.gradient_forms(_library.MANIFEST)
-#: Those of kernels of segments.
-_CUT_FORMS = _manifest.gradient_forms(_library.MANIFEST, fact="split")
+#: Those of kernels of segments that save, and that read what is saved.
+_CUT_FORMS = _manifest.gradient_forms(_library.MANIFEST, "Saving", "split")
 
 Tensor = torch.Tensor
 #: A gradient from that of what a conversion made.
@@ -114,7 +115,7 @@ def form_of(q: Tensor, v: Tensor, g: Tensor | None, beta: Tensor | None, options
 
 
 def has_segments(form: GradientForm) -> bool:
-    """Whether there are kernels that compute the gradients of this form in segments."""
+    """Whether there are kernels that compute the gradients of this form from saved states in segments."""
     return form in _CUT_FORMS
 
 
@@ -136,13 +137,18 @@ def _same(gradient: Tensor) -> Tensor:
     return gradient
 
 
-def _raw_gate(g: Tensor, A_log: Tensor, dt_bias: Tensor | None) -> tuple[Tensor, ...]:
-    """The logarithms -exp(A_log) softplus(x), x = g + dt_bias, with x and -exp(A_log), in float64: float32 has no room
-    for the factors of many a gate that it has room for. Biases of channels may lie in a row."""
+def _raw_gate(g: Tensor, A_log: Tensor | None, dt_bias: Tensor | None, domain: int) -> tuple[Tensor, ...]:
+    """The logarithms of raw gates, and what their gradients are multiplied by in those of A_log and of g, in float64:
+    float32 has no room for the factors of many a gate that it has room for. Biases of channels may lie in a row."""
     x = g.double() if dt_bias is None else g.double() + dt_bias.reshape(g.shape[2:])
-    rate = A_log.reshape(A_log.shape[0], *(1,) * (g.dim() - 3)).double().exp().neg_()
+    rate = 1.0 if A_log is None else A_log.reshape(A_log.shape[0], *(1,) * (g.dim() - 3)).double().exp()
+    if domain == _BOUNDED:
+        part = (x * rate).sigmoid_()
+        slope = part * (1.0 - part) * (rate * _BOUND)
+        return part * _BOUND, slope * x, slope
     # Above 40 softplus(x) is x in float64.
-    return torch.nn.functional.softplus(x, threshold=40.0).mul_(rate), x, rate
+    log = torch.nn.functional.softplus(x, threshold=40.0).mul_(-rate)
+    return log, log, x.sigmoid_() * -rate
 
 
 def _gate(
@@ -155,14 +161,12 @@ def _gate(
     if domain == _LINEAR:
         x = g.float().clamp_min(_LEAST_GATE)
         return x.log().contiguous(), lambda gradient: gradient / x, None
-    if domain == _RAW:
-        log, x, rate = _raw_gate(g, A_log, dt_bias)
-        # Kernels raise gates to this. One below has no gradient, and what rounding leaves of it may meet a huge rate.
-        forgets = log < _LEAST_LOG_GATE
-        slope = (rate * x.sigmoid()).masked_fill_(forgets, 0.0).float()
-        log = log.masked_fill_(forgets, _LEAST_LOG_GATE).float().contiguous()
-        return log, lambda gradient: gradient * slope, (log.masked_fill(forgets, 0.0), slope)
-    raise AssertionError("gates are logarithms, linear or raw")
+    log, of_rate, slope = _raw_gate(g, A_log, dt_bias, domain)
+    # Kernels raise gates to this. One below has no gradient, and what rounding leaves of it may meet a huge rate.
+    forgets = log < _LEAST_LOG_GATE
+    of_rate, slope = (factor.masked_fill(forgets, 0.0).float() for factor in (of_rate, slope))
+    log = log.masked_fill_(forgets, _LEAST_LOG_GATE).float().contiguous()
+    return log, lambda gradient: gradient * slope, (of_rate, slope)
 
 
 def convert_beta(beta: Tensor | None, domain: int, form: GradientForm) -> tuple[Tensor | None, _Chain]:

@@ -197,7 +197,7 @@ def meta(K=128, V=128, dtype=torch.bfloat16, B=1, T=256, channels=False, **kwarg
 @pytest.mark.parametrize("sizes,what", [
     ({"dtype": torch.float32}, "bfloat16 and float16 on a GPU in this version, got q of float32"),
     ({"K": 256}, "K and V up to 128 on a GPU in this version, got K = 256 and V = 128"),
-    ({"channels": True, "dtype": torch.float16}, "bfloat16 with gates per channel on a GPU in this version, got q of float16"),
+    ({"channels": True, "dtype": torch.float32}, "float16 with gates per channel on a GPU in this version, got q of float32"),
 ])  # fmt: skip
 def test_refused(sizes, what):
     """What has no kernel is refused before the forward."""

@@ -304,19 +304,19 @@ def test_what_is_refused():
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_explained(function):
-    """A CPU runs it, by kernels of float32; a GPU refuses float16, and says what runs."""
+    """A CPU runs it, by kernels of float32; a GPU refuses float32, and says what runs."""
     given = make(K=128, V=128, channels=True, dtype=torch.bfloat16)
     assert gdn.supported(**given, function=function)
     assert "channel_f32" in gdn.explain(**given, function=function).kernel
     meta = {name: x.detach().to("meta") for name, x in given.items()}
     meta["v"].requires_grad_()
-    half = {name: x.detach().to("meta", torch.float16) for name, x in given.items()}
-    half["v"].requires_grad_()
-    answer, message = gdn.supported(**half, function=function, device="cuda"), "v: expected a tensor that needs no gradient"
+    wide = {name: x.detach().to("meta", torch.float32) for name, x in given.items()}
+    wide["v"].requires_grad_()
+    answer, message = gdn.supported(**wide, function=function, device="cuda"), "v: expected a tensor that needs no gradient"
     # A recurrent call is refused where its gradients are asked for.
     if function == "chunk_kda":
         assert not answer and message in answer.reasons[0]
-        assert "bfloat16 with gates per channel on a GPU in this version, got q of float16" in answer.reasons[0]
+        assert "float16 with gates per channel on a GPU in this version, got q of float32" in answer.reasons[0]
     o, _ = getattr(gdn, function)(**meta)
     o.float().sum().backward()
     assert meta["v"].grad.is_meta and meta["v"].grad.shape == meta["v"].shape

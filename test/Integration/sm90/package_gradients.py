@@ -79,13 +79,23 @@ CASES |= {
         "gates": "bfloat16",
     },
     "channels, model, infinite rate": {**_CHANNELS, "logits": 2, "l2norm": True, "log_rate": 100.0},
+    "channels, logarithms, f16": {**_CHANNELS, "gate": "log", "dtype": "float16", "T": 200, "state": True},
+    "channels, logarithms, f16, packed, norms": {
+        **_CHANNELS, "gate": "log", "dtype": "float16", "cu_seqlens": [0, 64, 64, 65, 200], "N": 4, "T": 200, "l2norm": True,
+        "H": 3, "HV": 9,
+    },
+    "channels, f16, model": {
+        **_CHANNELS, "gate": "raw", "dtype": "float16", "logits": 1, "l2norm": True, "B": 2, "T": 131, "state": True,
+    },
+    "channels, f16, bounded, model": {**_CHANNELS, "dtype": "float16", "logits": 1, "l2norm": True, "T": 131, "state": True},
 }  # fmt: skip
 #: The same with `save_for_backward="states"`.
 CASES |= {
     f"{name}, saved": {**CASES[name], "saves": "states"}
     for name in (
         "plain", "states", "states, batch rows", "packed", "packed, slack", "norms", "raw, logits, norms",
-        "model, infinite rate", "f16", "f16, model",
+        "model, infinite rate", "f16", "f16, model", "channels, logarithms, f16", "channels, logarithms, f16, packed, norms",
+        "channels, f16, model",
     )
 }
 NAMES = ("q", "k", "v", "g", "beta", "A_log", "dt_bias", "initial_state")
