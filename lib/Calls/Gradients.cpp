@@ -160,7 +160,7 @@ void gdn::calls::chooseBackward(const GdnCallTable &table, const Call &call,
     explainNoGradients(table, call, wanted);
   // Without functions of segments the gradients are those of whole sequences.
   const GdnVariantDesc *cut =
-      findVariant(entry, Schedule::CtaPerVTile.name, {.isCut = true});
+      findFaster(call, entry, Schedule::CtaPerVTile.name, {.isCut = true});
   GdnCallPlan &plan = chosen.plan;
   begin(table, entry, plan);
   std::string_view schedule = Schedule::CtaPerVTile.name;

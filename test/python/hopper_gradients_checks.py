@@ -16,8 +16,8 @@ from gdn import _library  # noqa: E402
 #: Of the plain form; with norms; with raw gates and logits, too.
 KERNELS, WITH_NORMS, OF_A_MODEL, KERNELS_OF_SEGMENTS = 3, 7, 9, 11
 #: With a gate a channel; with norms. Of gates of any strength two more round what the heads of a group have added up, and
-#: two count those below -5: both kinds of kernels are launched.
-OF_CHANNELS, OF_CHANNELS_WITH_NORMS, OF_RAW, OF_SUMS, OF_COUNT = 3, 7, 2, 2, 2
+#: two count those below -5: both kinds of kernels are launched. In segments seven are more.
+OF_CHANNELS, OF_CHANNELS_WITH_NORMS, OF_RAW, OF_SUMS, OF_COUNT, OF_CUTS = 3, 7, 2, 2, 2, 7
 INPUTS = (
     "q", "k", "v", "g", "beta", "A_log", "dt_bias", "initial_state", "cu_seqlens", "d_o", "d_state", "state_indices",
     "has_initial_state", "step_states", "step_indices", "num_accepted", "parents",
@@ -132,7 +132,7 @@ def test_launches_of_channels_with_norms(ends):
 def test_bits_apart_from_other_sequences():
     """With segment_length no kernel looks at the gates of other sequences."""
     length = _library.pack_segment_length(64)
-    assert run(of_channels(H=4), options=LOG | length) == OF_CHANNELS + OF_SUMS
+    assert run(of_channels(H=4), options=LOG | length) == OF_CHANNELS + OF_SUMS + OF_CUTS
 
 
 def test_conversions_of_channels():
@@ -287,7 +287,7 @@ def test_explain():
 
 @pytest.mark.parametrize("heads,saves", [(4, "inputs"), (128, "states")])
 def test_explain_channels(heads, saves):
-    """A model's call, all of which the kernels compute. Saved states pay with many heads."""
+    """A model's call, all of which the kernels compute. Saved states pay with many heads; of few, sequences are cut."""
     make = {"device": "meta"}
     q, v = (torch.empty(1, 4096, count, 128, dtype=torch.bfloat16, **make) for count in (heads // 2, heads))
     beta = torch.empty(1, 4096, heads, dtype=torch.bfloat16, **make)
@@ -297,12 +297,13 @@ def test_explain_channels(heads, saves):
         use_beta_sigmoid_in_kernel=True, use_qk_l2norm_in_kernel=True, device="cuda", function="chunk_kda",
     )  # fmt: skip
     backward = choice.backward
-    saved = "" if saves == "inputs" else "_saved"
-    assert backward.kernel == f"gdn_hopper_backward_channel_bf16_l2_bounded_bf16_logit_bf16{saved}_cta_per_v_tile"
-    # Without the recurrence of states.
-    # The gradients of logits have a program, too.
-    assert backward.launches == OF_CHANNELS_WITH_NORMS + OF_RAW + 1 - bool(saved) and backward.saves == saves
-    assert (backward.why_inputs or "").startswith("" if saved else "time") and backward.segment_tokens == 0
+    name = "segments" if saves == "inputs" else "saved_cta_per_v_tile"
+    assert backward.kernel == f"gdn_hopper_backward_channel_bf16_l2_bounded_bf16_logit_bf16_{name}"
+    # Without the recurrence of states, or with the kernels of segments. The gradients of logits have a program, too.
+    more = OF_CUTS if saves == "inputs" else -1
+    assert backward.launches == OF_CHANNELS_WITH_NORMS + OF_RAW + 1 + more and backward.saves == saves
+    assert (backward.why_inputs or "").startswith("time" if saves == "inputs" else "")
+    assert bool(backward.segment_tokens) == (saves == "inputs")
 
 
 @pytest.mark.parametrize("words", [
