@@ -96,6 +96,11 @@ SHORT |= {
     "channels, infinite rate": {**OF_CHANNELS, "log_rate": 100.0},
     "channels, softplus": {**OF_CHANNELS, **FUSED, "gate": "raw", "logits": 1, "gates": torch.bfloat16},
     "channels, softplus without norms": {**OF_CHANNELS, "gate": "raw", "logits": 1, "bias": "rows"},
+    # No kernel has these bounded gates: torch makes logarithms of them.
+    "channels, float16": {**OF_CHANNELS, "dtype": torch.float16, "state": True},
+    "channels, float16, packed": {**OF_CHANNELS, "dtype": torch.float16, "bias": "rows", "cu_seqlens": [3, 20], "N": 1},
+    "channels, float16 without A_log": {**OF_CHANNELS, "dtype": torch.float16, "absent": ("A_log",)},
+    "channels, float16, infinite rate": {**OF_CHANNELS, "dtype": torch.float16, "log_rate": 100.0},
 }
 
 

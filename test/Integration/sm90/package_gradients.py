@@ -87,6 +87,7 @@ CASES |= {
     "channels, f16, model": {
         **_CHANNELS, "gate": "raw", "dtype": "float16", "logits": 1, "l2norm": True, "B": 2, "T": 131, "state": True,
     },
+    "channels, f16, bounded": {**_CHANNELS, "dtype": "float16", "T": 131, "state": True},
     "channels, f16, bounded, model": {**_CHANNELS, "dtype": "float16", "logits": 1, "l2norm": True, "T": 131, "state": True},
 }  # fmt: skip
 #: The same with `save_for_backward="states"`.
