@@ -175,8 +175,7 @@ static void chooseWhole(const Call &call, const GdnEntryDesc *chunks,
   }
   const GdnEntryDesc *entry = byToken ? tokens : chunks;
   const GdnVariantDesc *variant =
-      byToken ? nullptr
-              : findFaster(call, chunks, chosen.whole.schedule.name);
+      byToken ? nullptr : findFaster(call, chunks, chosen.whole.schedule.name);
   chosen.plan.entry = entry;
   chosen.plan.variant = variant ? variant : &entry->variants[0];
   chosen.plan.seconds = chosen.whole.chosen().seconds;
