@@ -185,8 +185,8 @@ def packed(x: Tensor | None) -> Tensor | None:
 
 
 def boundaries(q: Tensor) -> Tensor:
-    """Those of batch rows."""
-    return torch.arange(0, (q.shape[0] + 1) * q.shape[1], q.shape[1], dtype=torch.int32, device=q.device)
+    """Those of batch rows, which may have no tokens."""
+    return torch.arange(q.shape[0] + 1, dtype=torch.int32, device=q.device) * q.shape[1]
 
 
 def convert(

@@ -211,6 +211,12 @@ def test_refused(sizes, what):
     assert not answer and "q: expected a tensor that needs no gradient" in answer.reasons[0] and what in answer.reasons[0]
 
 
+@pytest.mark.parametrize("T,ends", [(0, [0, 0, 0]), (5, [0, 5, 10])])
+def test_boundaries_of_rows(T, ends):
+    """Rows may have no tokens, as those of a prefill that has nothing new."""
+    assert _torch_backward_gpu.boundaries(torch.empty(2, T, 1, 8)).tolist() == ends
+
+
 def test_recurrent_calls_are_refused_in_the_backward():
     """As FLA's: those of float32 run, and their backward says why there is none."""
     given = make(dtype=torch.float32)
