@@ -64,7 +64,9 @@ option(GDN_UNITY_BUILD "Compile code over MLIR eight files of a target at a time
 # One precompiled header for all MLIR code: lib/CMakeLists.txt builds it once, with the same options.
 function(gdn_use_precompiled_headers name)
   target_compile_options(${name} PRIVATE ${GDN_MLIR_OPTIMIZATION})
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ${GDN_UNITY_BUILD} UNITY_BUILD_BATCH_SIZE 8)
+  # Each file has a DEBUG_TYPE of its own.
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${GDN_UNITY_BUILD} UNITY_BUILD_BATCH_SIZE 8
+    UNITY_BUILD_CODE_AFTER_INCLUDE "#undef DEBUG_TYPE")
   if(GDN_PRECOMPILE_DIALECTS)
     target_precompile_headers(${name} REUSE_FROM GDNDialectsPrecompiled)
   else()
