@@ -43,15 +43,35 @@ struct Costs {
 };
 } // namespace
 
-static constexpr Costs kHeadCosts = {
-    1.5e-6, 0.806e-6, 0.79e-6, 0.21e-6, 0.0462e-6, 0.0347e-6, 3.16e-6,
-    18e-6,  26e-6,    0.7e-6,  5e-6,    0.18e-6,   24e-6};
+static constexpr Costs kHeadCosts = {.recurrence = 1.5e-6,
+                                     .beside = 0.806e-6,
+                                     .adjoint = 0.79e-6,
+                                     .adjointBusy = 0.21e-6,
+                                     .gradient = 0.0462e-6,
+                                     .gradientBusy = 0.0347e-6,
+                                     .pass = 3.16e-6,
+                                     .passItem = 18e-6,
+                                     .forgetfulItem = 26e-6,
+                                     .passTail = 0.7e-6,
+                                     .passLeast = 5e-6,
+                                     .endsChunk = 0.18e-6,
+                                     .splitHops = 24e-6};
 /// With a gate a channel: whole sequences by eye from the times in
 /// docs/experiments/kda.md, segments by a random search over those of
 /// docs/data/backward-segments-channels-h200.csv, which it meets within 23 %.
-static constexpr Costs kChannelCosts = {
-    2.7e-6, 1.5e-6, 1.45e-6, 0, 0.11e-6, 0.08e-6, 7e-6,
-    0,      27e-6,  0.28e-6, 0, 1.25e-6, 44e-6};
+static constexpr Costs kChannelCosts = {.recurrence = 2.7e-6,
+                                        .beside = 1.5e-6,
+                                        .adjoint = 1.45e-6,
+                                        .adjointBusy = 0,
+                                        .gradient = 0.11e-6,
+                                        .gradientBusy = 0.08e-6,
+                                        .pass = 7e-6,
+                                        .passItem = 0,
+                                        .forgetfulItem = 27e-6,
+                                        .passTail = 0.28e-6,
+                                        .passLeast = 0,
+                                        .endsChunk = 1.25e-6,
+                                        .splitHops = 44e-6};
 
 static const Costs &backwardCosts(const Problem &p) {
   return p.gatesChannels ? kChannelCosts : kHeadCosts;
