@@ -14,8 +14,6 @@ from . import _api, _library
 from ._arguments import library_of, number, refuse, shape_of, viewed
 
 _CHUNK_SIZES = (32, 64)
-#: The bound that kernels have. Gates with another one become logarithms first.
-_BOUND = _library.MANIFEST["gate_domains"]["Bounded"]["lower_bound"]
 #: The bounds that FLA's fast path takes: over them its factors leave the range of float32. Here any bound is exact.
 _SAFE_BOUNDS = (-5.0, 0.0)
 
@@ -74,7 +72,8 @@ def _gates(
         raise ValueError(f"`lower_bound` must be in the safe range [-5, 0), got {lower_bound}.")
     if not bound < 0 or bound == -float("inf"):
         raise ValueError(f"lower_bound: expected a finite number below 0, got {lower_bound}")
-    if bound == _BOUND:
+    # Gates with another bound than that of kernels become logarithms first.
+    if bound == _library.BOUND:
         return g, {"A_log": A_log, "dt_bias": dt_bias, "gate_domain": "bounded"}
     heads, channels = shape[2:]
     _check_size("A_log", A_log, "[HV]", heads)

@@ -17,6 +17,8 @@ MANIFEST = _manifest.read()
 
 #: Gate domains by name, as the library numbers them.
 GATE_DOMAINS = {row["name"]: number for number, row in enumerate(MANIFEST["gate_domains"].values())}
+#: The bound of bounded gates that kernels have.
+BOUND = MANIFEST["gate_domains"]["Bounded"]["lower_bound"]
 #: The gate domains that have parameters, A_log and dt_bias.
 PARAMETRIC_GATES = frozenset(GATE_DOMAINS[row["name"]] for row in MANIFEST["gate_domains"].values() if "takes" in row)
 #: beta as a value, as logits, and as logits whose sigmoid is doubled.

@@ -20,7 +20,6 @@ from ._arguments import NO_POOL, Call, output_shapes, torch_type
 from ._manifest import GradientForm
 
 _LOG, _LINEAR, _RAW, _BOUNDED = map(_library.GATE_DOMAINS.__getitem__, ("log", "linear", "raw", "bounded"))
-_BOUND = _library.MANIFEST["gate_domains"]["Bounded"]["lower_bound"]
 #: What linear gates are raised to, so that the gradient holds at gates of 0: what it lets through of a state is below
 #: what 16 bits round.
 _LEAST_GATE = 2.0**-10
@@ -144,8 +143,8 @@ def _raw_gate(g: Tensor, A_log: Tensor | None, dt_bias: Tensor | None, domain: i
     rate = 1.0 if A_log is None else A_log.reshape(A_log.shape[0], *(1,) * (g.dim() - 3)).double().exp()
     if domain == _BOUNDED:
         part = (x * rate).sigmoid_()
-        slope = part * (1.0 - part) * (rate * _BOUND)
-        return part * _BOUND, slope * x, slope
+        slope = part * (1.0 - part) * (rate * _library.BOUND)
+        return part * _library.BOUND, slope * x, slope
     # Above 40 softplus(x) is x in float64.
     log = torch.nn.functional.softplus(x, threshold=40.0).mul_(-rate)
     return log, log, x.sigmoid_() * -rate
@@ -161,6 +160,8 @@ def _gate(
     if domain == _LINEAR:
         x = g.float().clamp_min(_LEAST_GATE)
         return x.log().contiguous(), lambda gradient: gradient / x, None
+    if domain not in (_RAW, _BOUNDED):
+        raise AssertionError("gates are logarithms, linear, raw or bounded")
     log, of_rate, slope = _raw_gate(g, A_log, dt_bias, domain)
     # Kernels raise gates to this. One below has no gradient, and what rounding leaves of it may meet a huge rate.
     forgets = log < _LEAST_LOG_GATE
