@@ -67,7 +67,9 @@ def GuardLaunchesPass : Pass<"gdn-tile-guard-launches", "::mlir::ModuleOp"> {
     ```
 
     Conditions are made of elements and sizes of arrays by ops without effects.
-    Each result of a branch is one of a launch on both sides.
+    Each result of a branch is one of a launch on both sides, or a view of it.
+    If both launches update the same array, those of the second side read and
+    write it as the first side leaves it.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
     "::mlir::tensor::TensorDialect"];
