@@ -8,7 +8,7 @@
 //
 // All that follows waits for the kernel that cuts, so a sample is small: some
 // tokens, spread over the sequence, of some of the heads. All loads of a head
-// are under way at a time, and those of the next one.
+// are under way at a time; a schedule may begin those of the next heads, too.
 //
 //===----------------------------------------------------------------------===//
 
