@@ -273,23 +273,10 @@ def saves_of(what: Any) -> int:
 #: A call looks its options up, which takes a third of the time.
 KNOWN_OPTIONS = dict(_list_options())
 
-#: The types that q, k and v may have.
-_DATA_TYPES = frozenset(_library.MANIFEST["types"][key]["name"] for key in _library.MANIFEST["data_types"])
 
-
-def torch_type(tensor: Any) -> str:
-    """The name of the type of a torch tensor, as other libraries have it."""
-    return str(tensor.dtype).removeprefix("torch.")
-
-
-def has_mixed_types(q: str, k: str, v: str) -> bool:
-    """Whether these are different types of q, k and v that a call takes: it widens all three to float32 then."""
-    return not q == k == v and _DATA_TYPES.issuperset((q, k, v))
-
-
-def typed_as_output(call: Call) -> Any:
-    """The tensor whose type o gets where q, k and v have different ones: FLA's choice."""
-    return call.v if _library.is_recurrent(call.options) else call.q
+def type_name(tensor: Any) -> str:
+    """The name of the type of a tensor or an array, without that of torch."""
+    return str(getattr(tensor.dtype, "name", tensor.dtype)).removeprefix("torch.")
 
 
 def check_output(out: Any, o: Any) -> None:

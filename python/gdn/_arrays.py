@@ -14,7 +14,8 @@ from typing import Any
 import numpy
 
 from . import _library
-from ._arguments import OUTPUTS, TENSORS, Call, check_output, has_mixed_types, output_shapes, typed_as_output
+from ._arguments import OUTPUTS, TENSORS, Call, output_shapes
+from ._rewrites import MIXED
 
 
 def num_threads() -> int:
@@ -180,44 +181,18 @@ def describe(name: str, value: Any) -> tuple[str, tuple[int, ...], list[int], st
     return array.dtype.name, array.shape, strides, "cpu", array.__array_interface__["data"][0]
 
 
-def _like_caller(q: Any, result: numpy.ndarray[Any, Any]) -> Any:
+def like_caller(q: Any, result: numpy.ndarray[Any, Any] | None) -> Any:
     """The result in the caller's own library."""
-    if isinstance(q, numpy.ndarray) or not hasattr(q, "__array_namespace__"):
+    if result is None or isinstance(q, numpy.ndarray) or not hasattr(q, "__array_namespace__"):
         return result
     return q.__array_namespace__().from_dlpack(_export_bfloat16(result) if is_bf16(result) else result)
-
-
-def without_mixed_types(call: Call) -> Call:
-    """The call that is run for this one: in float32 if q, k and v have different types."""
-    arrays = [to_numpy(name, value) for name, value in zip(TENSORS, call[:3])]
-    present = [array for array in arrays if array is not None]
-    if len(present) < 3 or not has_mixed_types(*(array.dtype.name for array in present)):
-        return call
-    q, k, v = (array.astype(numpy.float32) for array in present)
-    return call._replace(q=q, k=k, v=v, out=None)
-
-
-def _forward_mixed(call: Call, wide: Call) -> tuple[Any, Any]:
-    """Runs the call `wide` for one whose q, k and v have different types."""
-    typed: Any = to_numpy("q", typed_as_output(call))
-    o, state = forward(*wide.arguments)
-    o = o.astype(typed.dtype)
-    if call.out is not None:
-        out: Any = to_numpy("out", call.out)
-        check_output(out, o)
-        out[...] = o
-        return call.out, state
-    if call.final_state is None and state is not None:
-        state = _like_caller(call.q, state)
-    return _like_caller(call.q, o), state
 
 
 def forward(*arguments: Any) -> tuple[Any, Any]:
     """Runs the call of these arguments (`Call.of`) on arrays and returns (o, final state or None)."""
     call = Call.of(*arguments)
-    wide = without_mixed_types(call)
-    if wide is not call:
-        return _forward_mixed(call, wide)
+    if MIXED.applies(call):
+        return MIXED.run(forward, call)
     arrays: dict[str, Any] = {name: to_numpy(name, value) for name, value in zip(TENSORS, call)}
     allocate = all(arrays[name] is not None and arrays[name].ndim == 4 for name in ("q", "v"))
     cu = arrays["cu_seqlens"]
@@ -235,8 +210,8 @@ def forward(*arguments: Any) -> tuple[Any, Any]:
     tensors = [_to_library(name, array, name in OUTPUTS) for name, array in arrays.items()]
     options = call.options | _library.BF16_AS_BITS
     _library.load().forward(*tensors, call.scale, options, num_threads(), call.max_seqlen)
-    o = call.out if call.out is not None else _like_caller(call.q, arrays["out"])
+    o = call.out if call.out is not None else like_caller(call.q, arrays["out"])
     if not call.output_final_state:
         return o, None
     state = call.final_state
-    return o, state if state is not None else _like_caller(call.q, arrays["final_state"])
+    return o, state if state is not None else like_caller(call.q, arrays["final_state"])

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _library
-from ._arguments import library_of
+from ._arguments import Call, library_of
+from ._rewrites import Back, same
 
 #: Tokens of an open chunk: a sequence that is computed in chunks goes on at multiples of so many.
 CHUNK = _library.MANIFEST["kept_tokens"]
@@ -28,34 +29,31 @@ def options_of(split: int, initial_state: Any, final_state: Any) -> int:
     return _library.BITWISE
 
 
-def settle(tensors: Any, scale: float | None, options: int, device: str) -> tuple[tuple[Any, ...], int]:
-    """Tensors and options of a call with `bitwise` on a device: kernels of chunks compute it, or kernels token by token. With a
-    gate a channel those of chunks scale tokens by decays to one in the middle. On a GPU batch rows become packed sequences for
-    the latter: kernels that take rows may have other bits."""
-    q, k, v, g, beta, A_log, dt_bias, initial_state, cu_seqlens, _, *others = tensors
-    if device == "cuda" and (g is None or g.ndim == 3):
+def settled(call: Call, device: str) -> tuple[Call, Back]:
+    """What runs a call with `bitwise` on a device: kernels of chunks, or kernels token by token. With a gate a channel those of
+    chunks scale tokens by decays to one in the middle. On a GPU batch rows become packed sequences for the latter: kernels that
+    take rows may have other bits."""
+    if device == "cuda" and (call.g is None or call.g.ndim == 3):
         from . import _torch_saved
 
-        if _torch_saved.why_inputs(tensors, scale, options) is None:
-            return tensors, options | _library.SAVES_STATES
-    options = options & ~_library.SAVES_STATES | _library.RECURRENT
-    if device == "cuda" and cu_seqlens is None and q.ndim == 4:
-        from ._torch_backward_gpu import boundaries, packed
+        if _torch_saved.why_inputs(call.tensors, call.scale, call.options) is None:
+            return call._replace(options=call.options | _library.SAVES_STATES), same
+    call = call._replace(options=call.options & ~_library.SAVES_STATES | _library.RECURRENT)
+    if device != "cuda" or call.cu_seqlens is not None or call.q.ndim != 4:
+        return call, same
+    from ._torch_backward_gpu import boundaries, packed
 
-        rows = map(packed, (q, k, v, g, beta))
-        return (*rows, A_log, dt_bias, initial_state, boundaries(q), None, *others), options
-    return tensors, options
+    q, k, v, g, beta = map(packed, call[:5])
+
+    def back(o: Any, state: Any) -> tuple[Any, Any]:
+        o = o.view(call.v.shape)
+        return (o if call.out is None else call.out.copy_(o)), state
+
+    return call._replace(q=q, k=k, v=v, g=g, beta=beta, cu_seqlens=boundaries(call.q), out=None), back
 
 
-def forward(
-    run: Callable[..., tuple[Any, Any]], tensors: tuple[Any, ...], scale: float | None, options: int, *rest: Any
-) -> tuple[Any, Any]:
+def forward(run: Callable[..., tuple[Any, Any]], *arguments: Any) -> tuple[Any, Any]:
     """Runs a call with `bitwise`."""
-    v, out = tensors[2], tensors[9]
-    device = v.device.type if library_of(v).__name__ == "torch" else "cpu"
-    given, options = settle(tensors, scale, options, device)
-    o, state = run(given, scale, options, *rest)
-    if given is tensors:
-        return o, state
-    o = o.view(v.shape)
-    return (o if out is None else out.copy_(o)), state
+    call = Call.of(*arguments)
+    given, back = settled(call, call.v.device.type if library_of(call.v).__name__ == "torch" else "cpu")
+    return back(*run(*given.arguments))

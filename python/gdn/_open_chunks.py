@@ -142,8 +142,8 @@ class OpenChunks:
         if self._by_token is None:
             words = {"g": None, "beta": None, **self._words}
             call = _api.BUILDERS[_function_of(given).__name__](**words | given, bitwise=True)
-            _, options = _bitwise.settle(call.tensors, call.scale, call.options, self.states.device.type)
-            self._by_token = bool(_library.is_recurrent(options))
+            settled, _ = _bitwise.settled(call, self.states.device.type)
+            self._by_token = bool(_library.is_recurrent(settled.options))
         if not self._by_token and not self.inputs:
             shape = len(self.states), _CHUNK
             self.inputs = {name: x.new_zeros((*shape, *x.shape[2:])) for name, x in given.items()}

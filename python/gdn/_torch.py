@@ -17,8 +17,10 @@ from typing import Any
 
 import torch
 
-from . import _library, _narrow, _registration, _torch_backward, _torch_checks, _torch_saved, _torch_sharded
-from ._arguments import NO_POOL, TENSORS, Call, check_output, has_mixed_types, torch_type, typed_as_output
+from . import _library, _registration, _torch_backward, _torch_checks, _torch_saved, _torch_sharded
+from ._arguments import NO_POOL, TENSORS, Call, type_name
+from ._narrow import NARROW
+from ._rewrites import MIXED
 from ._torch_checks import PLAIN, check_kinds, check_shapes, is_plain, no_backward, refuse_call, refuse_derivatives
 
 # A type is a single object, so that `is` compares it at half the cost.
@@ -205,9 +207,11 @@ def forward(
     o, state, pool = out, final_state, tensors[_POOL:]
     if not is_plain(tensors) or not (q.is_cuda or q.is_cpu):
         return _forward_by_operator(Call.of(tensors, scale, options, wants_state, max_seqlen))
-    if not q.dtype is k.dtype is v.dtype and _is_mixed(q, k, v):
-        check_kinds(tensors)
-        return _forward_mixed(Call.of(tensors, scale, options, wants_state, max_seqlen))
+    if not q.dtype is k.dtype is v.dtype:
+        call = Call.of(tensors, scale, options, wants_state, max_seqlen)
+        if MIXED.applies(call):
+            check_kinds(tensors)
+            return MIXED.run(forward, call)
     compute = _compute_on_gpu if q.is_cuda else _compute_on_cpu
     try:
         if o is None:
@@ -225,8 +229,9 @@ def forward(
     except Exception:
         # What the operator would have said first.
         check_kinds(tensors)
-        if _narrow.has_narrow(tensors):
-            return _narrow.forward(forward, tensors, scale, options, wants_state, max_seqlen)
+        call = Call.of(tensors, scale, options, wants_state, max_seqlen)
+        if NARROW.applies(call):
+            return NARROW.run(forward, call)
         if out is None or (final_state is None and wants_state):
             check_shapes(q, v, cu_seqlens)
         raise
@@ -240,8 +245,10 @@ def _forward_by_operator(call: Call) -> tuple[Any, Any]:
     o, state, wants_state = call.out, call.final_state, call.output_final_state
     check_kinds(call)
     # Autocast gives all three one type.
-    if _is_mixed(call.q, call.k, call.v) and not torch.is_autocast_enabled(call.q.device.type):
-        return _forward_mixed(call)
+    if MIXED.applies(call) and not torch.is_autocast_enabled(call.q.device.type):
+        if o is not None:
+            refuse_call(call, call.q.device.type, writes=True)
+        return MIXED.run(forward, call)
     if o is None and state is None and call.state_indices is None and call.step_states is None:
         o, state = _functional(*call[:9], call.scale, call.options, call.max_seqlen, wants_state)
         return o, state if wants_state else None
@@ -253,31 +260,6 @@ def _forward_by_operator(call: Call) -> tuple[Any, Any]:
     inputs = call._replace(initial_state=initial_state)[:9]
     _into(*inputs, o, state, *call.tensors[-len(NO_POOL) :], call.scale, call.options, call.max_seqlen)
     return o, state
-
-
-def _is_mixed(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> bool:
-    """Whether these have different types that a call takes."""
-    return has_mixed_types(*(torch_type(tensor) for tensor in (q, k, v)))
-
-
-def _forward_mixed(call: Call) -> tuple[Any, Any]:
-    """Runs such a call, in float32."""
-    if call.out is not None:
-        refuse_call(call, call.q.device.type, writes=True)
-    o, state = forward(*call._replace(q=call.q.float(), k=call.k.float(), v=call.v.float(), out=None).arguments)
-    o = o.to(typed_as_output(call).dtype)
-    if call.out is None:
-        return o, state
-    check_output(call.out, o)
-    return call.out.copy_(o), state
-
-
-def without_mixed_types(call: Call) -> Call:
-    """The call that is run for this one. Nothing runs: tensors that it makes have no data here."""
-    if not _is_mixed(call.q, call.k, call.v):
-        return call
-    q, k, v = (torch.empty_like(tensor, dtype=torch.float32, device="meta") for tensor in call[:3])
-    return call._replace(q=q, k=k, v=v, out=None)
 
 
 def _count_write(given: torch.Tensor) -> None:
@@ -305,4 +287,4 @@ def describe(tensor: torch.Tensor | None) -> tuple[str, torch.Size, tuple[int, .
     except RuntimeError:
         # A tensor that stands for others (torch.func).
         address = 0
-    return torch_type(tensor), tensor.shape, tensor.stride(), str(tensor.device), address
+    return type_name(tensor), tensor.shape, tensor.stride(), str(tensor.device), address

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 
 from . import _library, _manifest
-from ._arguments import NO_POOL, Call, output_shapes, torch_type
+from ._arguments import NO_POOL, Call, output_shapes, type_name
 from ._manifest import GradientForm
 
 _LOG, _LINEAR, _RAW, _BOUNDED = map(_library.GATE_DOMAINS.__getitem__, ("log", "linear", "raw", "bounded"))
@@ -62,8 +62,8 @@ def why_not(q: Tensor, k: Tensor, v: Tensor, g: Tensor | None, options: int) -> 
     types, channels, domains = _served(decay_of(g))
     where = f"{' with gates per channel' if decay_of(g) == 'Channel' else ''} on a GPU in this version"
     for name, x in (("q", q), ("k", k), ("v", v)):
-        if torch_type(x) not in types:
-            return f"gdn has gradients of {' and '.join(types)}{where}, got {name} of {torch_type(x)}"
+        if type_name(x) not in types:
+            return f"gdn has gradients of {' and '.join(types)}{where}, got {name} of {type_name(x)}"
     K, V = (x.shape[-1] if x.dim() else 0 for x in (q, v))
     if max(K, V) > channels[-1]:
         return f"gdn has gradients of K and V up to {channels[-1]}{where}, got K = {K} and V = {V}"
@@ -106,7 +106,7 @@ def form_of(q: Tensor, v: Tensor, g: Tensor | None, beta: Tensor | None, options
     decay = decay_of(g)
     return _choose(
         next(channels for channels in _served(decay)[1] if channels >= max(q.shape[3], v.shape[3])),
-        torch_type(q), _library.has_l2norm(options),
+        type_name(q), _library.has_l2norm(options),
         _LOG if g is None else _library.gate_domain_of(options),
         _library.BETA_VALUE if beta is None else _library.beta_domain_of(options),
         decay,

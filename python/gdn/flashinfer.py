@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _api, _kda
-from ._arguments import check_rules, library_of, made, refuse, repeat_heads, shape_of, torch_type, viewed
+from ._arguments import check_rules, library_of, made, refuse, repeat_heads, shape_of, type_name, viewed
 from ._flashinfer_decode import gated_delta_rule_decode as gated_delta_rule_decode
 from ._flashinfer_decode import gated_delta_rule_decode_pretranspose as gated_delta_rule_decode_pretranspose
 from ._flashinfer_decode import gated_delta_rule_mtp as gated_delta_rule_mtp
@@ -43,13 +43,13 @@ def _checkpoints_of(every: int, states: Any, starts: Any, sequences: int) -> dic
     if not every or sequences < 0:
         return words if every else {}
     shape, start_shape = shape_of("state_checkpoints", states), shape_of("checkpoint_cu_starts", starts)
-    if torch_type(states) not in _STATE_TYPES:
+    if type_name(states) not in _STATE_TYPES:
         raise ValueError(f"state_checkpoints must have dtype {', '.join(_STATE_TYPES)}, got {states.dtype}")
     if len(shape) != 4:
         raise ValueError(
             f"state_checkpoints must be 4D [total_checkpoints, num_sab_heads, head_size, head_size], got {len(shape)}D"
         )
-    if not torch_type(starts).startswith(("int", "uint")):
+    if not type_name(starts).startswith(("int", "uint")):
         raise ValueError(f"checkpoint_cu_starts must have an integer dtype, got {starts.dtype}")
     if len(start_shape) != 1:
         raise ValueError(f"checkpoint_cu_starts must be 1D [num_seqs + 1], got {len(start_shape)}D")
@@ -75,7 +75,7 @@ def _run_beside(states: Any, cu_seqlens: Any, run: Callable[[Any], Any]) -> Any:
 
 def _check_pool(indices: Any, output_final_state: bool, output_state: Any, sequences: int) -> None:
     """FlashInfer's rules of `state_indices`, in FlashInfer's words; `sequences` is negative if not known."""
-    if not torch_type(indices).startswith(("int", "uint")):
+    if not type_name(indices).startswith(("int", "uint")):
         raise ValueError(f"state_indices must have an integer dtype, got {indices.dtype}")
     if sequences >= 0 and tuple(shape_of("state_indices", indices)) != (sequences,):
         raise ValueError(f"state_indices must have shape {(sequences,)}, got {tuple(indices.shape)}")

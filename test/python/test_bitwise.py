@@ -96,8 +96,8 @@ def like_a_gpu(monkeypatch):
         gdn.fused_recurrent_gated_delta_rule(**given, state_v_first=v_first)
         ran.append(options)
 
-    settle = _bitwise.settle
-    monkeypatch.setattr(_bitwise, "settle", lambda *given: settle(*given[:-1], "cuda"))
+    settled = _bitwise.settled
+    monkeypatch.setattr(_bitwise, "settled", lambda call, _: settled(call, "cuda"))
     monkeypatch.setattr(_torch, "_compute_on_cpu", _torch._compute_on_gpu)
     monkeypatch.setattr(_library.load(), "forward_saving", save)
     return ran
