@@ -116,10 +116,7 @@ static void chooseSegments(const Call &call, const GdnEntryDesc *chunks,
                 "rows with gaps", GDN_ERROR_NOT_SERVED);
   if (!isServed || gaps)
     return;
-  // All of them begin with gdn.stage.segment_starts.
-  request.forgets = true;
   request.decays &= call.find("gate") != nullptr;
-  request.sideBySide = true;
   request.ownStarts = findFaster(call, chunks, Schedule::CtaPerHead.name,
                                  {.isCut = true, .hasParts = true});
   request.samplesGates =

@@ -52,9 +52,8 @@ gdn::cost::estimateSavingForward(const Problem &p, const Chip &chip,
                                  Schedule schedule, int64_t stateTokens) {
   if (!length)
     return {0, schedule, forwardSeconds(p, chip, schedule, stateTokens)};
-  SplitRequest request;
-  request.forgets = request.sideBySide = true;
-  SplitEstimate cut = estimateSplit(p, chip, whole, length, schedule, request);
+  SplitEstimate cut =
+      estimateSplit(p, chip, whole, {length, /*parts=*/1, schedule}, {});
   Problem segments = p;
   segments.packed = true;
   segments.sequences = cut.segments;
@@ -97,11 +96,10 @@ SavingEstimate gdn::cost::estimateSavedBackward(const Problem &p,
 static double inputsSeconds(const Problem &p, const Chip &chip,
                             const Choice &whole, const SplitRequest &request,
                             bool cutsBackward) {
-  SplitRequest forward = request, never = {SplitRequest::Kind::Never};
-  forward.forgets = forward.sideBySide = true;
+  SplitRequest never = {SplitRequest::Kind::Never};
   BackwardChoice backward = chooseBackwardSplit(
       p, chip, whole.longest, kGradientTokens, cutsBackward ? request : never);
-  return chooseSplit(p, chip, whole, forward).seconds() +
+  return chooseSplit(p, chip, whole, request).seconds() +
          (backward.length ? backward.best->seconds : backward.wholeSeconds);
 }
 

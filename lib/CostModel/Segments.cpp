@@ -14,24 +14,6 @@
 
 using namespace gdn::cost;
 
-// Chunks of maps and of what segments add take what those of a state pass take.
-// The rest is fitted by eye to docs/data/segments-sweep-h200.csv, which the
-// model meets within 15 % (SegmentsSweepTest.cpp).
-
-/// From the end of a kernel to the first instruction of the next.
-static constexpr double kHopSeconds = 1.5e-6;
-/// The same before the forward, whose first loads nothing hides.
-static constexpr double kForwardHopSeconds = 4e-6;
-/// The kernel that cuts.
-static constexpr double kBoundariesSeconds = 3e-6;
-/// The kernel that finds where segments forget, and a chunk of it.
-static constexpr double kStartsSeconds = 2.8e-6, kStartsChunkSeconds = 0.075e-6;
-/// A work item without chunks.
-static constexpr double kEmptyItemSeconds = 2e-6;
-/// What a work item of few chunks takes besides: its roles wait for each other.
-static constexpr double kShortItemSeconds = 5e-6;
-/// A work item of the scan besides its segments, and a segment.
-static constexpr double kScanSeconds = 3e-6, kScanStepSeconds = 1.45e-6;
 /// Chunks that a segment has at least if the model chooses.
 static constexpr int64_t kLeastChunks = 4;
 /// What segments that run what is before them themselves must gain, and what
@@ -62,122 +44,6 @@ int64_t gdn::cost::countSegments(int64_t sequences, int64_t tokens,
     return 0;
   int64_t pieces = std::max<int64_t>(divideCeil(tokens, length), 1);
   return packed ? pieces + sequences - 1 : sequences * pieces;
-}
-
-namespace {
-/// The passes over tokens that make what segments add, and their maps.
-struct Passes {
-  /// Where no segment forgets, where all heads decay slowly, and where a
-  /// quarter of the heads has all of its chunks.
-  double all, slow, some;
-};
-} // namespace
-
-/// When all of `items` work items of `seconds` are done, and `others` of
-/// `otherSeconds`. Items are handed out by number, so short ones may come first
-/// and leave a long one for the end.
-static double lastSeconds(const Chip &chip, int64_t items, double seconds,
-                          int64_t others, double otherSeconds) {
-  int64_t waves = divideCeil(items + others, chip.multiprocessors) -
-                  divideCeil(items, chip.multiprocessors);
-  double end = scheduleWorkItems(chip.multiprocessors, {items, seconds},
-                                 {others, otherSeconds});
-  return others ? std::max(end, seconds * static_cast<double>(divideCeil(
-                                              items, chip.multiprocessors)) +
-                                    static_cast<double>(waves) * otherSeconds)
-                : end;
-}
-
-/// `pass` is the time of one pass where nothing decays.
-static Passes passesOf(const Problem &p, const Chip &chip, double pass,
-                       int64_t segments, int64_t tokens, int64_t length,
-                       const SplitRequest &request) {
-  // Lengths that differ are taken for equal ones: of the time of `pass` this
-  // gives the part that is left.
-  ScheduleCosts costs = costsOf(Schedule::CtaPerHead, "state_pass");
-  bool folds = p.vTiles > 1;
-  double item = costs.item.first + (folds ? costs.item.further : 0);
-  double chunk =
-      (costs.chunk.first + (folds ? costs.chunk.further : 0)) * chunkFactor(p);
-  int64_t chunks = divideCeil(
-      std::min(divideCeil(tokens, std::max<int64_t>(segments, 1)), length),
-      p.chunkTokens);
-  double full = item + static_cast<double>(chunks) * chunk;
-  double rest =
-      std::min(full, kShortItemSeconds + item +
-                         static_cast<double>(forgetfulChunks(p)) * chunk);
-  int64_t items = segments * p.heads;
-  double one = lastSeconds(chip, items, full, 0, rest);
-  // Of B and of the maps: items with all of their chunks, and with few or none.
-  auto timeOf = [&](int64_t live, double longer, int64_t liveMaps,
-                    double shorter) {
-    if (request.sideBySide)
-      return pass / one *
-             lastSeconds(chip, live + liveMaps, longer, items - live,
-                         shorter + kEmptyItemSeconds);
-    return pass / one *
-           (lastSeconds(chip, live, longer, items - live, shorter) +
-            lastSeconds(chip, liveMaps, full, items - liveMaps,
-                        kEmptyItemSeconds));
-  };
-  Passes passes;
-  passes.some = passes.slow = passes.all = timeOf(items, full, items, rest);
-  if (!request.forgets || !request.decays)
-    return passes;
-  int64_t live = segments * liveHeads(p);
-  passes.some = timeOf(live, full, live, rest);
-  if (forgetsSlowly(p) && length > kSlowTokens) {
-    double slow =
-        item + static_cast<double>(kSlowTokens / p.chunkTokens) * chunk;
-    // Lengths that differ are shorter in the mean.
-    passes.slow = timeOf(items, std::min(slow, full), 0, rest);
-  }
-  return passes;
-}
-
-SplitEstimate gdn::cost::estimateSplit(const Problem &p, const Chip &chip,
-                                       const Choice &whole, int64_t length,
-                                       Schedule schedule,
-                                       const SplitRequest &request) {
-  Sequences sequences = sequencesOf(p, whole);
-  SplitEstimate result;
-  result.length = length;
-  result.ofLongest = divideCeil(sequences.longest, length);
-  result.segments = std::max<int64_t>(sequences.countPieces(length), 1);
-  result.schedule = schedule;
-
-  Problem segments = p;
-  segments.packed = true;
-  segments.sequences = result.segments;
-  segments.tokens = sequences.tokens;
-  segments.longest = std::min(length, sequences.longest);
-  // States in float32, before and after.
-  segments.stateBytes = 8;
-  ScheduleCosts forward = costsOf(schedule);
-  result.forwardSeconds = estimate(segments, chip, forward).seconds -
-                          forward.launchSeconds + kForwardHopSeconds;
-  segments.stage = "state_pass";
-  ScheduleCosts map = costsOf(Schedule::CtaPerHead, segments.stage);
-  double pass =
-      estimate(segments, chip, map).seconds - map.launchSeconds + kHopSeconds;
-  // The map is a pass of as many columns as K, and what is added one of V.
-  Passes passes = passesOf(p, chip, pass, result.segments, sequences.tokens,
-                           length, request);
-  result.mapSeconds = kBoundariesSeconds + kHopSeconds + passes.some;
-  result.slowGateSeconds = passes.slow - passes.some;
-  result.noDecaySeconds = passes.all - passes.some;
-  if (request.forgets)
-    result.mapSeconds +=
-        kHopSeconds + kStartsSeconds + walkSeconds(p, chip, result.segments) +
-        static_cast<double>(divideCeil(*segments.longest, p.chunkTokens)) *
-            kStartsChunkSeconds;
-  int64_t scans = sequences.count * p.heads * p.vTiles;
-  result.scanSeconds =
-      kHopSeconds +
-      static_cast<double>(divideCeil(scans, chip.multiprocessors)) *
-          (kScanSeconds +
-           static_cast<double>(result.ofLongest) * kScanStepSeconds);
-  return result;
 }
 
 /// The shortest length whose segments are at most `most`, or 0.
@@ -312,9 +178,7 @@ static std::optional<SplitEstimate> findBest(const Problem &p, const Chip &chip,
             kMostMaps * chip.multiprocessors)
       return;
     SplitEstimate now =
-        request.ownStarts
-            ? estimateOwnStarts(p, chip, whole, length, parts, request)
-            : estimateSplit(p, chip, whole, length, schedule, request);
+        estimateSplit(p, chip, whole, {length, parts, schedule}, request);
     now = addSecondLength(p, chip, whole, request, now, waves);
     if (!best || isBetter(p, now, *best, wholeSeconds, request))
       best = now;
@@ -348,30 +212,21 @@ static std::optional<SplitEstimate> findBest(const Problem &p, const Chip &chip,
 static SplitEstimate estimateForced(const Problem &p, const Chip &chip,
                                     const Choice &whole,
                                     const SplitRequest &request) {
-  bool isLength = request.kind == SplitRequest::Kind::Length;
   int64_t chunks = divideCeil(whole.longest, p.chunkTokens),
           ofSegment = divideCeil(chunks, std::max<int64_t>(request.value, 1));
-  std::optional<SplitEstimate> best;
-  auto consider = [&](const SplitEstimate &now) {
-    if (!best || now.seconds() < best->seconds())
-      best = now;
-  };
   // Of a given length only what does not depend on other sequences is chosen.
-  if (request.ownStarts) {
-    int64_t most = isLength ? 1 : std::min(kMostParts, ofSegment);
-    for (int64_t parts = 1; parts <= std::max<int64_t>(most, 1); ++parts)
-      consider(estimateOwnStarts(p, chip, whole,
-                                 isLength ? request.value
-                                          : divideCeil(ofSegment, parts) *
-                                                parts * p.chunkTokens,
-                                 parts, request));
-    return *best;
-  }
-  for (Schedule schedule : kSchedules)
-    if (!isLength || schedule == Schedule::CtaPerHead)
-      consider(estimateSplit(
-          p, chip, whole, isLength ? request.value : ofSegment * p.chunkTokens,
-          schedule, request));
+  if (request.kind == SplitRequest::Kind::Length)
+    return estimateSplit(p, chip, whole, {request.value}, request);
+  std::optional<SplitEstimate> best;
+  int64_t most = request.ownStarts ? std::min(kMostParts, ofSegment) : 1;
+  for (int64_t parts = 1; parts <= std::max<int64_t>(most, 1); ++parts)
+    for (Schedule schedule : kSchedules) {
+      int64_t length = divideCeil(ofSegment, parts) * parts * p.chunkTokens;
+      SplitEstimate now =
+          estimateSplit(p, chip, whole, {length, parts, schedule}, request);
+      if (!best || now.seconds() < best->seconds())
+        best = now;
+    }
   return *best;
 }
 

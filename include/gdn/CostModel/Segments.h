@@ -33,12 +33,6 @@ struct SplitRequest {
   };
   Kind kind = Kind::Model;
   int64_t value = 0;
-  /// Whether the kernels find on the device which segments forget all that is
-  /// before them, so that these have no map and add few tokens up.
-  bool forgets = false;
-  /// Whether the kernels of what segments add and of their maps run at the same
-  /// time.
-  bool sideBySide = false;
   /// Whether any gate may decay: a call without gates has none that does, so
   /// that no segment forgets anything.
   bool decays = true;
@@ -53,16 +47,21 @@ struct SplitRequest {
 
   bool operator==(const SplitRequest &other) const {
     return kind == other.kind && value == other.value &&
-           forgets == other.forgets && sideBySide == other.sideBySide &&
            decays == other.decays && ownStarts == other.ownStarts &&
            samplesGates == other.samplesGates;
   }
 };
 
-/// What is predicted of a forward in segments.
-struct SplitEstimate {
+/// How sequences are cut.
+struct Cut {
   /// Tokens of a segment, and its parts of one length, whose maps are made.
   int64_t length = 0, parts = 1;
+  /// The schedule of the forward of the segments.
+  Schedule schedule = Schedule::CtaPerHead;
+};
+
+/// What is predicted of a forward in segments.
+struct SplitEstimate : Cut {
   /// Tokens of a segment of a sequence that the device cuts otherwise, by a
   /// sample of its gates, all of its tokens or more to leave it whole; 0 where
   /// all sequences are cut alike. With a gate a head these are sequences of
@@ -75,8 +74,6 @@ struct SplitEstimate {
   /// Segments of the longest sequence, and of all of them together. Empty ones
   /// are not counted.
   int64_t ofLongest = 1, segments = 1;
-  /// The schedule of the forward of the segments.
-  Schedule schedule = Schedule::CtaPerHead;
   /// Of the kernels before the scan, of the scan, and of the forward. The first
   /// is that of gates of which a quarter of the heads does not decay, or of
   /// none that does if the caller says so.
@@ -109,17 +106,10 @@ struct SplitChoice {
 int64_t countSegments(int64_t sequences, int64_t tokens, int64_t length,
                       bool packed);
 
-/// The prediction for one length and schedule of the forward; of `request` only
-/// what it says of the kernels matters.
+/// The prediction for one cut.
 SplitEstimate estimateSplit(const Problem &problem, const Chip &chip,
-                            const Choice &whole, int64_t length,
-                            Schedule schedule, const SplitRequest &request);
-
-/// The same of segments that run what is before them themselves, in so many
-/// parts.
-SplitEstimate estimateOwnStarts(const Problem &problem, const Chip &chip,
-                                const Choice &whole, int64_t length,
-                                int64_t parts, const SplitRequest &request);
+                            const Choice &whole, const Cut &cut,
+                            const SplitRequest &request);
 
 /// The same of segments of two lengths, of which the device chooses one for
 /// each sequence by a sample of its gates: the first with gates of models, and

@@ -26,8 +26,7 @@ struct Call {
     problem.gatesChannels = true;
     problem.gateBytes = 2 + 128 * 2;
     problem.stateBytes = 8;
-    request.forgets = request.sideBySide = request.ownStarts = true;
-    request.samplesGates = true;
+    request.ownStarts = request.samplesGates = true;
   }
 
   SplitChoice split() const {

@@ -15,7 +15,7 @@ namespace {
 /// The kernels that the sweep measured, which are those of the package.
 SweepModel makeModel() {
   SplitRequest request;
-  request.forgets = request.ownStarts = true;
+  request.ownStarts = true;
   return SweepModel(request);
 }
 
@@ -62,17 +62,17 @@ TEST(OwnStartsTest, TimesArePredicted) {
 
 /// A sequence's predicted seconds in segments of one length, and what chooses
 /// between lengths.
-struct Cut {
+struct Call {
   Problem problem;
   Chip chip = getDefaultChip(132);
   SplitRequest request;
 
-  Cut(int64_t heads, int64_t tokens, int64_t sequences = 1) {
+  Call(int64_t heads, int64_t tokens, int64_t sequences = 1) {
     problem.sequences = sequences;
     problem.packed = true;
     problem.tokens = tokens;
     problem.keyHeads = problem.heads = heads;
-    request.forgets = request.ownStarts = true;
+    request.ownStarts = true;
   }
   Choice whole() const { return choose(problem, chip); }
   SplitChoice split() const {
@@ -86,10 +86,10 @@ TEST(OwnStartsTest, TimesOfTodaysKernelsArePredicted) {
   EXPECT_EQ(rows.size(), 110u);
   for (const std::vector<std::string> &fields : rows) {
     ASSERT_EQ(fields.size(), 7u);
-    Cut cut(std::stoll(fields[1]), std::stoll(fields[2]));
-    SplitEstimate estimate = estimateOwnStarts(
-        cut.problem, cut.chip, cut.whole(), std::stoll(fields[4]),
-        std::stoll(fields[5]), cut.request);
+    Call call(std::stoll(fields[1]), std::stoll(fields[2]));
+    SplitEstimate estimate = estimateSplit(
+        call.problem, call.chip, call.whole(),
+        {std::stoll(fields[4]), std::stoll(fields[5])}, call.request);
     double predicted =
         fields[3] == "qla" ? estimate.seconds() : estimate.slowSeconds();
     EXPECT_NEAR(predicted / (std::stod(fields[6]) * 1e-6), 1, 0.14)
@@ -103,42 +103,42 @@ TEST(OwnStartsTest, TimesOfTodaysKernelsArePredicted) {
 // those of 2048 where two heads keep their states, and 227 and 188 where all do
 // (H100).
 TEST(OwnStartsTest, TheDeviceChoosesOfTwoLengths) {
-  Cut cut(8, 32768);
-  SplitEstimate one = *cut.split().best;
+  Call call(8, 32768);
+  SplitEstimate one = *call.split().best;
   EXPECT_EQ(one.longerLength, 0);
-  cut.request.samplesGates = true;
-  SplitEstimate two = *cut.split().best;
+  call.request.samplesGates = true;
+  SplitEstimate two = *call.split().best;
   EXPECT_EQ(two.longerLength, one.length);
   EXPECT_LT(two.length, one.length);
   EXPECT_LT(two.seconds(), 0.98 * one.seconds());
   // The sample, and CTAs of segments that are not there.
   EXPECT_NEAR(two.slowSeconds() / one.slowSeconds(), 1, 0.03);
-  cut.request.decays = false;
-  EXPECT_EQ(cut.split().best->longerLength, 0);
+  call.request.decays = false;
+  EXPECT_EQ(call.split().best->longerLength, 0);
 }
 
 // Of segments of a caller's length no kernel depends on how many there are: not
 // the one that launches the forward late, either.
 TEST(OwnStartsTest, ACallersLengthIsNeverLate) {
-  Cut cut(32, 32768);
-  cut.request.kind = SplitRequest::Kind::Segments;
-  cut.request.value = 4;
-  ASSERT_EQ(cut.split().best->length, 8192);
-  EXPECT_TRUE(cut.split().best->isLate);
-  cut.request.kind = SplitRequest::Kind::Length;
-  cut.request.value = 8192;
-  EXPECT_FALSE(cut.split().best->isLate);
+  Call call(32, 32768);
+  call.request.kind = SplitRequest::Kind::Segments;
+  call.request.value = 4;
+  ASSERT_EQ(call.split().best->length, 8192);
+  EXPECT_TRUE(call.split().best->isLate);
+  call.request.kind = SplitRequest::Kind::Length;
+  call.request.value = 8192;
+  EXPECT_FALSE(call.split().best->isLate);
 }
 
 TEST(OwnStartsTest, OneLengthWhereTheCallerSaysIt) {
-  Cut cut(8, 32768);
-  cut.request.samplesGates = true;
-  cut.request.kind = SplitRequest::Kind::Segments;
-  cut.request.value = 16;
-  EXPECT_EQ(cut.split().best->longerLength, 0);
-  cut.request.kind = SplitRequest::Kind::Length;
-  cut.request.value = 2048;
-  EXPECT_EQ(cut.split().best->longerLength, 0);
+  Call call(8, 32768);
+  call.request.samplesGates = true;
+  call.request.kind = SplitRequest::Kind::Segments;
+  call.request.value = 16;
+  EXPECT_EQ(call.split().best->longerLength, 0);
+  call.request.kind = SplitRequest::Kind::Length;
+  call.request.value = 2048;
+  EXPECT_EQ(call.split().best->longerLength, 0);
 }
 
 } // namespace

@@ -13,11 +13,7 @@ using namespace gdn::cost;
 namespace {
 
 /// The kernels that the sweep measured: those of forms without own starts.
-SweepModel makeModel() {
-  SplitRequest request;
-  request.forgets = request.sideBySide = true;
-  return SweepModel(request);
-}
+SweepModel makeModel() { return SweepModel({}); }
 
 std::vector<Sweep> readTimes() {
   return readSweep(GDN_SEGMENT_SWEEP, /*hasParts=*/false);
@@ -61,7 +57,7 @@ TEST(SplitSweepTest, TimesArePredicted) {
       if (seconds > 1.3 * sweep.whole)
         continue;
       double predicted = model.predict(sweep, cut);
-      EXPECT_NEAR(predicted / seconds, 1, 0.15)
+      EXPECT_NEAR(predicted / seconds, 1, 0.1)
           << sweep.name() << ", " << cut.first << " segments: " << predicted;
     }
 }

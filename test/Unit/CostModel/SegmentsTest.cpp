@@ -10,9 +10,6 @@
 
 #include "gtest/gtest.h"
 
-#include <fstream>
-#include <sstream>
-
 using namespace gdn::cost;
 using Kind = gdn::cost::SplitRequest::Kind;
 
@@ -82,68 +79,12 @@ TEST(SplitTest, TheCallerDecides) {
   }
 }
 
-/// A line of docs/data/segments-h200.csv.
-struct MeasuredSplit {
-  int64_t tokens, heads, live, segments;
-  Schedule schedule;
-  double seconds;
-};
-
-std::vector<MeasuredSplit> readSplits() {
-  std::ifstream file(GDN_SEGMENT_TIMES);
-  std::vector<MeasuredSplit> rows;
-  for (std::string line; std::getline(file, line);) {
-    if (line[0] == '#' || line.find("lengths,") == 0)
-      continue;
-    std::stringstream fields(line);
-    std::string field[7];
-    for (std::string &text : field)
-      std::getline(fields, text, ',');
-    rows.push_back({std::stoll(field[0]), std::stoll(field[2]),
-                    std::stoll(field[3]), std::stoll(field[5]),
-                    *findSchedule(field[4]), std::stod(field[6]) * 1e-6});
-  }
-  return rows;
-}
-
-SplitEstimate estimateOf(const MeasuredSplit &row) {
-  Chip chip = getDefaultChip();
-  Problem p = packed(1, row.tokens, row.heads);
-  int64_t chunks = (row.tokens + 31) / 32;
-  int64_t length = (chunks + row.segments - 1) / row.segments * 32;
-  SplitRequest request;
-  request.forgets = true;
-  return estimateSplit(p, chip, choose(p, chip), length, row.schedule, request);
-}
-
-// Kernels of 2026-11-23, morning: the scan and the starts are faster now, and
-// the model is fitted to SegmentsSweepTest.cpp's times.
-TEST(SplitTest, TimesArePredicted) {
-  int compared = 0;
-  for (const MeasuredSplit &row : readSplits()) {
-    // The package has no maps with a CTA a V tile.
-    if (row.schedule == Schedule::CtaPerVTile)
-      continue;
-    SplitEstimate now = estimateOf(row);
-    double predicted =
-        row.live == row.heads ? now.slowSeconds() : now.seconds();
-    EXPECT_NEAR(predicted / row.seconds, 1, 0.18)
-        << row.tokens << " tokens, " << row.heads << " heads, " << row.live
-        << " of them live, " << row.segments << " segments: " << predicted
-        << " predicted";
-    ++compared;
-  }
-  EXPECT_GE(compared, 20);
-}
-
 // Where all heads decay slowly, four segments of 32 heads take 1.04 of the time
 // of whole sequences.
 TEST(SplitTest, GatesThatTheHostDoesNotKnowCostLittle) {
-  SplitRequest request;
-  request.forgets = request.sideBySide = true;
   for (int64_t heads = 4; heads <= 132; heads += 4)
     for (int64_t tokens = 1024; tokens <= 131072; tokens *= 2) {
-      SplitChoice choice = split(packed(1, tokens, heads), request);
+      SplitChoice choice = split(packed(1, tokens, heads));
       if (!choice.splits)
         continue;
       EXPECT_LE(choice.best->slowSeconds(), 1.03 * choice.wholeSeconds);
@@ -151,19 +92,17 @@ TEST(SplitTest, GatesThatTheHostDoesNotKnowCostLittle) {
       EXPECT_LE(choice.seconds() + choice.best->noDecaySeconds,
                 1.1 * choice.wholeSeconds);
     }
-  EXPECT_FALSE(split(packed(1, 32768, 32), request).splits);
-  EXPECT_FALSE(split(packed(9, 33792, 8), request).splits);
-  SplitChoice skewed = split(packed(9, 33792, 8, 32768), request);
+  EXPECT_FALSE(split(packed(1, 32768, 32)).splits);
+  EXPECT_FALSE(split(packed(9, 33792, 8)).splits);
+  SplitChoice skewed = split(packed(9, 33792, 8, 32768));
   ASSERT_TRUE(skewed.splits);
   EXPECT_EQ(skewed.best->segments, skewed.best->ofLongest + 8);
-  EXPECT_FALSE(split(packed(4, 32768, 64), request).splits);
+  EXPECT_FALSE(split(packed(4, 32768, 64)).splits);
 }
 
 // Without gates no segment forgets: a cut has to pay as they are.
 TEST(SplitTest, WithoutGatesNoSegmentForgets) {
-  SplitRequest decaying;
-  decaying.forgets = decaying.sideBySide = true;
-  SplitRequest undecayed = decaying;
+  SplitRequest decaying, undecayed;
   undecayed.decays = false;
   int wholeOnly = 0;
   for (int64_t heads = 4; heads <= 132; heads += 4)
@@ -171,8 +110,7 @@ TEST(SplitTest, WithoutGatesNoSegmentForgets) {
       SplitChoice choice = split(packed(1, tokens, heads), undecayed);
       if (choice.splits)
         EXPECT_LT(choice.seconds(), 0.97 * choice.wholeSeconds);
-      wholeOnly +=
-          !choice.splits && split(packed(1, tokens, heads), decaying).splits;
+      wholeOnly += !choice.splits && split(packed(1, tokens, heads)).splits;
       if (choice.best) {
         EXPECT_EQ(choice.best->slowSeconds(), choice.best->seconds());
         EXPECT_EQ(choice.best->noDecaySeconds, 0);
@@ -187,20 +125,16 @@ TEST(SplitTest, WithoutGatesNoSegmentForgets) {
 // slow gates cost no more than none that decays.
 TEST(SplitTest, SlowGatesCostAtMostWhatNoDecayCosts) {
   Chip chip = getDefaultChip();
-  SplitRequest request;
-  request.forgets = request.sideBySide = true;
   Problem p = packed(33, 65536, 8, 49152);
   for (int64_t length : {8192, 16384, 24576}) {
-    SplitEstimate now = estimateSplit(p, chip, choose(p, chip), length,
-                                      Schedule::CtaPerHead, request);
+    SplitEstimate now = estimateSplit(p, chip, choose(p, chip), {length}, {});
     EXPECT_LE(now.slowGateSeconds, now.noDecaySeconds) << length << " tokens";
   }
 }
 
 TEST(SplitTest, GatesOfChannelsAreCutWhereMultiprocessorsAreIdle) {
   SplitRequest request;
-  request.forgets = request.sideBySide = request.ownStarts = true;
-  request.samplesGates = true;
+  request.ownStarts = request.samplesGates = true;
   auto splitChannels = [&](int64_t heads) {
     Problem p = packed(1, 8192, heads);
     p.gatesChannels = true;
@@ -217,24 +151,6 @@ TEST(SplitTest, GatesOfChannelsAreCutWhereMultiprocessorsAreIdle) {
   }
   // A CTA for each V tile: two for a head.
   EXPECT_FALSE(splitChannels(64).splits);
-}
-
-// With gates that decay, a quarter of the maps and of what segments add is left
-// for 132 multiprocessors: one wave of both and not one of each.
-TEST(SplitTest, SideBySideIsOneWave) {
-  Chip chip = getDefaultChip();
-  Problem p = packed(1, 32768, 32);
-  Choice whole = choose(p, chip);
-  SplitRequest request;
-  request.forgets = true;
-  auto four = [&] {
-    return estimateSplit(p, chip, whole, 8192, Schedule::CtaPerHead, request);
-  };
-  SplitEstimate apart = four();
-  request.sideBySide = true;
-  SplitEstimate beside = four();
-  EXPECT_NEAR(beside.slowSeconds(), apart.slowSeconds(), 5e-6);
-  EXPECT_LT(beside.seconds(), 0.8 * apart.seconds());
 }
 
 TEST(SplitTest, NothingIsNotCut) {

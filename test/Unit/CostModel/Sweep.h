@@ -111,10 +111,7 @@ public:
     int64_t pieces = segments * parts, chunks = (sweep.tokens + 31) / 32;
     int64_t length = (chunks + pieces - 1) / pieces * parts * 32;
     return predictedSeconds(
-        sweep, request.ownStarts
-                   ? estimateOwnStarts(p, chip, whole, length, parts, request)
-                   : estimateSplit(p, chip, whole, length, Schedule::CtaPerHead,
-                                   request));
+        sweep, estimateSplit(p, chip, whole, {length, parts}, request));
   }
 
   /// The time of `choice`. It is that of the nearest number of segments in as

@@ -1,4 +1,4 @@
-//===- OwnStarts.cpp - Segments that run what is before them --------------===//
+//===- Timeline.cpp - What a forward in segments takes --------------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,7 +14,9 @@
 using namespace gdn::cost;
 
 // Fitted to docs/data/own-starts-h200.csv, which the model meets within 17 %
-// (OwnStartsTest.cpp).
+// (OwnStartsTest.cpp); segments that wait for those before them to
+// docs/data/segments-sweep-h200.csv, which it meets within 10 %
+// (SegmentsSweepTest.cpp).
 
 /// From the begin of a kernel's last CTA, or its end, to the first instruction
 /// of the next.
@@ -46,8 +48,25 @@ static constexpr ItemCosts kChannelForwardCosts = {2.8e-6, 1.22e-6};
 /// What a chunk of B and of maps takes with gates of channels, over one with a
 /// gate a head (docs/data/own-starts-channels-h200.csv).
 static constexpr double kChannelPasses = 3.4;
-/// A CTA of the scan besides its segments, and a segment; CTAs of a V tile.
-static constexpr double kScanSeconds = 4.3e-6, kScanStepSeconds = 0.7e-6;
+
+namespace {
+/// What kernels in front of a forward have of their own, by whether its
+/// segments start on their own or all wait.
+struct PassCosts {
+  /// What a chunk of B and of maps takes, over the times above.
+  double factor;
+  /// What a work item of B of few chunks takes besides: its roles wait for each
+  /// other.
+  double shortItem;
+  /// A CTA of the scan besides its segments, and a segment.
+  double scan, scanStep;
+};
+} // namespace
+
+/// Times of waiting segments are from before scans became faster.
+static constexpr PassCosts kOwnPasses = {1, 0, 4.3e-6, 0.7e-6},
+                           kWaitingPasses = {1.21, 5.5e-6, 8.5e-6, 1.88e-6};
+/// CTAs of the scan for a V tile.
 static constexpr int64_t kScansOfVTile = 4;
 /// A CTA that has nothing to do. It is less than the fit gives, 3.4 us; alone
 /// it takes 1.3 us.
@@ -112,8 +131,12 @@ struct Cuts {
   bool isLate;
   /// Whether a CTA of the forward has one V tile, with gates of channels.
   bool gatesChannels;
-  /// What the gates make of a chunk of B and of maps.
+  const PassCosts &passes;
+  /// What gates and passes make of a chunk of B and of maps.
   double factor;
+  /// What the forward takes behind the scan, which all segments wait for; 0
+  /// where they start on their own.
+  double waitingSeconds;
 };
 
 /// When B and the maps, the scan, and the forward are done.
@@ -136,7 +159,8 @@ static double forwardSeconds(const Cuts &cuts, double chunks) {
 }
 
 /// The kernels behind `seconds`, where `live` of the heads have maps and the
-/// segments of the others forget all but their last `shown` chunks.
+/// segments of the others forget all but their last `shown` chunks: these are
+/// run in front of the segments behind them, or added up by B.
 static Ends simulate(const Chip &chip, const Cuts &cuts, double seconds,
                      int64_t live, double shown) {
   int64_t all = (cuts.segments + cuts.empty) * cuts.heads,
@@ -150,8 +174,13 @@ static Ends simulate(const Chip &chip, const Cuts &cuts, double seconds,
   Timeline timeline(chip, seconds);
   Ends ends;
   auto addIdle = [&](int64_t count) { timeline.add(count, kIdleSeconds); };
-  ends.maps = timeline.add(adding * live, itemSeconds(kAddedCosts, cuts, part));
-  addIdle(all * cuts.parts - adding * live);
+  double added = itemSeconds(kAddedCosts, cuts, part), shortAdded = added;
+  if (shown < part)
+    shortAdded = cuts.passes.shortItem + itemSeconds(kAddedCosts, cuts, shown);
+  int64_t waiting = cuts.waitingSeconds ? forgetful : 0;
+  ends.maps = std::max(timeline.add(adding * live, added),
+                       timeline.add(adding * waiting, shortAdded));
+  addIdle(all * cuts.parts - adding * (live + waiting));
   timeline.launch();
   ends.maps =
       std::max(ends.maps,
@@ -160,11 +189,15 @@ static Ends simulate(const Chip &chip, const Cuts &cuts, double seconds,
   timeline.launch();
   // Whole sequences have nothing to scan.
   int64_t columns = cuts.sequences * cuts.vTiles * kScansOfVTile,
-          scanned = behind ? columns * live : 0;
+          scanned = behind ? columns * (live + waiting) : 0;
   double steps = static_cast<double>(
       std::max<int64_t>(cuts.ofLongest * cuts.parts - 2, 0));
-  ends.scan =
-      timeline.add(scanned, kScanSeconds + steps * kScanStepSeconds, ends.maps);
+  ends.scan = timeline.add(
+      scanned, cuts.passes.scan + steps * cuts.passes.scanStep, ends.maps);
+  if (cuts.waitingSeconds) {
+    ends.forward = ends.scan + cuts.waitingSeconds;
+    return ends;
+  }
   addIdle(columns * cuts.heads - scanned);
   timeline.launch(cuts.isLate ? ends.maps : 0);
   double forward = forwardSeconds(cuts, cuts.chunks);
@@ -180,6 +213,21 @@ static Ends simulate(const Chip &chip, const Cuts &cuts, double seconds,
   return ends;
 }
 
+/// The forward of segments that all wait for the scan.
+static double waitingSeconds(const Problem &p, const Chip &chip,
+                             const Sequences &sequences, const Cut &cut,
+                             int64_t count) {
+  Problem segments = p;
+  segments.packed = true;
+  segments.sequences = count;
+  segments.tokens = sequences.tokens;
+  segments.longest = std::min(cut.length, sequences.longest);
+  // States in float32, before and after.
+  segments.stateBytes = 8;
+  ScheduleCosts costs = costsOf(cut.schedule);
+  return estimate(segments, chip, costs).seconds - costs.launchSeconds;
+}
+
 namespace {
 /// What a cut shares with another one, of which the device chooses one.
 struct Shared {
@@ -193,50 +241,55 @@ struct Shared {
 } // namespace
 
 static SplitEstimate estimateCut(const Problem &p, const Chip &chip,
-                                 const Choice &whole, int64_t length,
-                                 int64_t parts, const SplitRequest &request,
+                                 const Choice &whole, const Cut &cut,
+                                 const SplitRequest &request,
                                  const Shared &shared) {
   Sequences sequences = sequencesOf(p, whole);
   SplitEstimate result;
-  result.length = length;
-  result.ofLongest = divideCeil(sequences.longest, length);
-  result.segments = std::max<int64_t>(sequences.countPieces(length), 1);
-  result.parts = parts;
+  static_cast<Cut &>(result) = cut;
+  result.ofLongest = divideCeil(sequences.longest, cut.length);
+  result.segments = std::max<int64_t>(sequences.countPieces(cut.length), 1);
   // Lengths that differ are taken for equal ones.
-  double chunks = static_cast<double>(std::min(
-                      divideCeil(sequences.tokens, result.segments), length)) /
-                  static_cast<double>(p.chunkTokens);
+  double chunks =
+      static_cast<double>(
+          std::min(divideCeil(sequences.tokens, result.segments), cut.length)) /
+      static_cast<double>(p.chunkTokens);
   chunks = std::ceil(chunks);
-  result.isLate = shared.isLate.value_or(
-      result.segments * p.heads * ctasOfHead(p) <= chip.multiprocessors &&
-      chunks >= kLateChunks);
+  result.isLate =
+      request.ownStarts &&
+      shared.isLate.value_or(result.segments * p.heads * ctasOfHead(p) <=
+                                 chip.multiprocessors &&
+                             chunks >= kLateChunks);
+  const PassCosts &passes = request.ownStarts ? kOwnPasses : kWaitingPasses;
   Cuts cuts = {result.segments,
                shared.empty,
                sequences.count,
                p.heads,
                p.vTiles,
                result.ofLongest,
-               parts,
+               cut.parts,
                chunks,
                result.isLate,
                p.gatesChannels,
-               p.gatesChannels ? kChannelPasses : 1};
-  double start = kBoundariesSeconds + shared.seconds + kHopSeconds;
+               passes,
+               passes.factor * (p.gatesChannels ? kChannelPasses : 1),
+               request.ownStarts
+                   ? 0
+                   : waitingSeconds(p, chip, sequences, cut, result.segments)};
+  auto parts = static_cast<double>(cut.parts);
   auto shown = static_cast<double>(forgetfulChunks(p));
   // A part that is shorter than what shows behind it forgets nothing.
-  bool forgets = request.forgets && request.decays &&
-                 chunks > shown * static_cast<double>(parts);
-  if (request.forgets)
-    start += kHopSeconds + kStartsSeconds +
-             walkSeconds(p, chip, result.segments) +
-             cuts.chunks / static_cast<double>(parts) * kStartsChunkSeconds;
+  bool forgets = request.decays && chunks > shown * parts;
+  double start = kBoundariesSeconds + shared.seconds + 2 * kHopSeconds +
+                 kStartsSeconds + walkSeconds(p, chip, result.segments) +
+                 chunks / parts * kStartsChunkSeconds;
   auto simulateLive = [&](int64_t live, double behind) {
     return simulate(chip, cuts, start, live, behind);
   };
   Ends all = simulateLive(p.heads, 0);
   Ends some = forgets ? simulateLive(liveHeads(p), shown) : all;
   Ends slow = all;
-  if (forgets && forgetsSlowly(p) && length / parts > kSlowTokens)
+  if (forgets && forgetsSlowly(p) && cut.length / cut.parts > kSlowTokens)
     slow = simulateLive(0, static_cast<double>(kSlowTokens / p.chunkTokens));
   result.mapSeconds = some.maps;
   result.scanSeconds = some.scan - some.maps;
@@ -246,15 +299,14 @@ static SplitEstimate estimateCut(const Problem &p, const Chip &chip,
   return result;
 }
 
-SplitEstimate gdn::cost::estimateOwnStarts(const Problem &p, const Chip &chip,
-                                           const Choice &whole, int64_t length,
-                                           int64_t parts,
-                                           const SplitRequest &request) {
+SplitEstimate gdn::cost::estimateSplit(const Problem &p, const Chip &chip,
+                                       const Choice &whole, const Cut &cut,
+                                       const SplitRequest &request) {
   Shared shared;
   // A launch that depends on how many segments there are is another kernel.
   if (request.kind == SplitRequest::Kind::Length)
     shared.isLate = false;
-  return estimateCut(p, chip, whole, length, parts, request, shared);
+  return estimateCut(p, chip, whole, cut, request, shared);
 }
 
 SplitEstimate gdn::cost::estimateTwoLengths(const Problem &p, const Chip &chip,
@@ -264,15 +316,13 @@ SplitEstimate gdn::cost::estimateTwoLengths(const Problem &p, const Chip &chip,
   // Late, the shorter ones have not enough multiprocessors at the end.
   Shared shared = {0, p.gatesChannels ? kChannelSampleSeconds : kSampleSeconds,
                    false};
-  SplitEstimate result =
-      estimateCut(p, chip, whole, length, /*parts=*/1, request, shared);
+  SplitEstimate result = estimateCut(p, chip, whole, {length}, request, shared);
   shared.empty =
       result.segments -
       std::max<int64_t>(sequencesOf(p, whole).countPieces(longer), 1);
   // The scan holds the forward back then (gdn_tile.hold_back).
   shared.isLate = true;
-  SplitEstimate other =
-      estimateCut(p, chip, whole, longer, /*parts=*/1, request, shared);
+  SplitEstimate other = estimateCut(p, chip, whole, {longer}, request, shared);
   result.longerLength = longer;
   result.slowGateSeconds = other.slowSeconds() - result.seconds();
   result.noDecaySeconds =
