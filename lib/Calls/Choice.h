@@ -11,7 +11,7 @@
 
 #include "Signature.h"
 
-#include "gdn/CostModel/Saving.h"
+#include "gdn/CostModel/Training.h"
 
 namespace gdn::calls {
 

@@ -99,7 +99,7 @@ static std::string describeForward(const Call &call, const Choice &chosen,
 static std::string describeSaving(const Call &call, const Choice &chosen,
                                   uint64_t workspaceBytes) {
   const GdnCallPlan &plan = chosen.plan;
-  const cost::SavingEstimate &forward = chosen.saving.forward;
+  const cost::PassEstimate &forward = chosen.saving.forward;
   int64_t segments = plan.saved_states - call.tokens / call.savedTokens();
   bool isPerHead = forward.schedule == cost::Schedule::CtaPerHead;
   int64_t tiles = isPerHead ? 1 : call.valueChannels / cost::kVTileChannels;

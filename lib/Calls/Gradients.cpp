@@ -9,8 +9,6 @@
 #include "Choice.h"
 #include "Target.h"
 
-#include "gdn/CostModel/BackwardSegments.h"
-
 #include <algorithm>
 
 using namespace gdn::calls;
@@ -98,7 +96,7 @@ void gdn::calls::chooseSavingForward(const GdnCallTable &table,
   CutKind waiting = {.isCut = true};
   bool hasSegments = findVariant(entry, Schedule::CtaPerHead.name, waiting);
   chosen.saving = chooseSaving(call, hasSegments, chosen.chip);
-  const cost::SavingEstimate &forward = chosen.saving.forward;
+  const cost::PassEstimate &forward = chosen.saving.forward;
   begin(table, entry, chosen.plan);
   chosen.plan.segment_length = forward.length;
   chosen.plan.seconds = forward.seconds;
@@ -128,8 +126,7 @@ static int64_t chooseLength(const Call &call, const Signature &form,
   cost::Problem problem = describe(call, form);
   // The longest sequence, as somebody says it is or as the model guesses.
   int64_t longest = cost::choose(problem, chip).longest;
-  return cost::chooseBackwardSplit(problem, chip, longest,
-                                   cost::kGradientTokens, call.splitRequest())
+  return cost::chooseBackward(problem, chip, longest, call.splitRequest())
       .length;
 }
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "gdn/CostModel/BackwardSegments.h"
+#include "gdn/CostModel/Training.h"
 
 #include "gtest/gtest.h"
 
@@ -35,9 +35,9 @@ Problem packed(int64_t sequences, int64_t tokens, int64_t keyHeads,
   return p;
 }
 
-BackwardChoice choose(const Problem &p, int64_t longest,
-                      SplitRequest request = {}) {
-  return chooseBackwardSplit(p, getDefaultChip(), longest, 64, request);
+PassEstimate choose(const Problem &p, int64_t longest,
+                    SplitRequest request = {}) {
+  return chooseBackward(p, getDefaultChip(), longest, request);
 }
 
 /// A row of docs/data/backward-segments-h200.csv: one sequence.
@@ -74,12 +74,9 @@ TEST(BackwardSplitTest, MeetsMeasuredTimes) {
   Chip chip = getDefaultChip();
   for (const Measured &row : readTimes()) {
     Problem p = packed(1, row.tokens, row.keyHeads, row.heads);
-    double predicted = estimateWholeBackward(p, chip, row.tokens);
-    if (row.segments) {
-      auto cut =
-          estimateBackwardSplit(p, chip, row.tokens, row.tokens / row.segments);
-      predicted = row.gates == "qla" ? cut.seconds : cut.worstSeconds;
-    }
+    PassEstimate pass = estimateBackward(
+        p, chip, row.tokens, row.segments ? row.tokens / row.segments : 0);
+    double predicted = row.gates == "qla" ? pass.seconds : pass.worstSeconds();
     EXPECT_LE(std::abs(predicted * 1e6 / row.us - 1), 0.06)
         << row.heads << " heads, " << row.tokens << " tokens, " << row.gates
         << ", " << row.segments << " segments: predicted " << predicted * 1e6;
@@ -116,11 +113,10 @@ TEST(BackwardSplitTest, GatesOfChannelsMeetMeasuredTimes) {
     p.gatesChannels = true;
     for (const auto &[gates, times] : byGates)
       for (auto [segments, us] : times) {
-        double predicted = estimateWholeBackward(p, chip, tokens);
-        if (segments) {
-          auto cut = estimateBackwardSplit(p, chip, tokens, tokens / segments);
-          predicted = gates == "forgets" ? cut.seconds : cut.worstSeconds;
-        }
+        PassEstimate pass =
+            estimateBackward(p, chip, tokens, segments ? tokens / segments : 0);
+        double predicted =
+            gates == "forgets" ? pass.seconds : pass.worstSeconds();
         EXPECT_LE(std::abs(predicted * 1e6 / us - 1), 0.23)
             << heads << " heads, " << tokens << " tokens, " << gates << ", "
             << segments << " segments: predicted " << predicted * 1e6;
@@ -134,7 +130,7 @@ TEST(BackwardSplitTest, FewHeadsWithGatesOfChannelsAreCut) {
     auto [heads, tokens] = sizes;
     Problem p = packed(1, tokens, heads, heads);
     p.gatesChannels = true;
-    BackwardChoice choice = choose(p, tokens);
+    PassEstimate choice = choose(p, tokens);
     EXPECT_EQ(choice.length != 0, heads < 32 && tokens * heads > 30000)
         << heads << " heads, " << tokens << " tokens";
     if (!choice.length)
@@ -192,10 +188,12 @@ TEST(BackwardSplitTest, ChoosesWhatIsFast) {
 
 TEST(BackwardSplitTest, FewHeadsOfALongSequenceAreCut) {
   for (auto [keyHeads, heads] : {std::pair(2, 4), {4, 8}, {8, 8}}) {
-    BackwardChoice choice = choose(packed(1, 32768, keyHeads, heads), 32768);
+    Problem p = packed(1, 32768, keyHeads, heads);
+    PassEstimate choice = choose(p, 32768),
+                 whole = choose(p, 32768, {Kind::Never});
     EXPECT_GT(choice.length, 0) << heads << " heads";
     EXPECT_EQ(choice.length % 64, 0);
-    EXPECT_LE(choice.best->worstSeconds, 1.03 * choice.wholeSeconds);
+    EXPECT_LE(choice.worstSeconds(), 1.03 * whole.seconds);
   }
 }
 
@@ -203,6 +201,7 @@ TEST(BackwardSplitTest, AFullChipIsNot) {
   EXPECT_EQ(choose(packed(8, 32768, 16, 32), 9932).length, 0);
   EXPECT_EQ(choose(packed(1, 32768, 64, 64), 32768).length, 0);
   EXPECT_EQ(choose(packed(1, 256, 2, 4), 256).length, 0);
+  EXPECT_EQ(choose(packed(1, 40, 2, 4), 40).length, 0);
   EXPECT_EQ(choose(packed(0, 0, 2, 4), 0).length, 0);
   EXPECT_EQ(choose(packed(1, 8192, 16, 32), 8192).length, 0);
   EXPECT_EQ(choose(packed(1, 32768, 16, 32), 32768).length, 0);

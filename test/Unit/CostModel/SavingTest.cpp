@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "gdn/CostModel/Saving.h"
 #include "Sweep.h"
-#include "gdn/CostModel/BackwardSegments.h"
+#include "gdn/CostModel/Training.h"
 
 #include "gtest/gtest.h"
 
@@ -152,7 +151,7 @@ TEST(SavingTest, ChoosesWhatIsFast) {
   for (const Measured &row : readTimes()) {
     const Problem &p = row.problem;
     SavingChoice choice = choose(p);
-    auto note = [&](bool isForward, const SavingEstimate &found, double us) {
+    auto note = [&](bool isForward, const PassEstimate &found, double us) {
       std::array<int64_t, 5> sizes = {isForward, p.keyHeads, p.heads,
                                       *p.sequences, *p.tokens};
       best.try_emplace(sizes, us);

@@ -1,4 +1,4 @@
-//===- BackwardSegments.cpp - Whether a backward is cut -------------------===//
+//===- Backward.cpp - What a backward takes -------------------------------===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "gdn/CostModel/BackwardSegments.h"
+#include "gdn/CostModel/Training.h"
 
 #include "WorkItems.h"
 
@@ -111,9 +111,6 @@ static constexpr double kHalfwayGradients = 1.08;
 static constexpr int64_t kVTiles = 2, kChunk = 32;
 /// Tokens of a chunk of the gradients.
 static constexpr int64_t kReadTokens = 64;
-/// Chunks of the gradients that a segment has at least if the model chooses,
-/// and the most segments of a sequence.
-static constexpr int64_t kLeastChunks = 4, kMostSegments = 64;
 
 namespace {
 /// Sequences, or segments: one of so many tokens, and others of equal ones.
@@ -184,13 +181,6 @@ static double recurrencesSeconds(const Problem &p, const Chip &chip,
   });
 }
 
-double gdn::cost::estimateWholeBackward(const Problem &p, const Chip &chip,
-                                        int64_t longest) {
-  Spans spans = sequencesOf(p, longest);
-  return kWholeHops + recurrencesSeconds(p, chip, spans, 0) +
-         gradientsSeconds(p, chip, spans, 0);
-}
-
 double gdn::cost::estimateFollowingBackward(const Problem &p, const Chip &chip,
                                             int64_t longest,
                                             int64_t stateTokens,
@@ -226,12 +216,17 @@ double gdn::cost::estimateFollowingBackward(const Problem &p, const Chip &chip,
   return kFollowingSeconds + seconds;
 }
 
-BackwardEstimate gdn::cost::estimateBackwardSplit(const Problem &p,
-                                                  const Chip &chip,
-                                                  int64_t longest,
-                                                  int64_t length,
-                                                  int64_t stateTokens) {
+PassEstimate gdn::cost::estimateBackward(const Problem &p, const Chip &chip,
+                                         int64_t longest, int64_t length,
+                                         int64_t stateTokens) {
+  PassEstimate result;
+  result.schedule = Schedule::CtaPerVTile;
   Spans whole = sequencesOf(p, longest);
+  if (!length) {
+    result.seconds = kWholeHops + recurrencesSeconds(p, chip, whole, 0) +
+                     gradientsSeconds(p, chip, whole, 0);
+    return result;
+  }
   int64_t ofLongest = divideCeil(whole.longest, length);
   int64_t segments = whole.longer * ofLongest +
                      whole.shorter * divideCeil(whole.other, length);
@@ -252,62 +247,12 @@ BackwardEstimate gdn::cost::estimateBackwardSplit(const Problem &p,
                 part * chunks * costs.passTail + costs.passLeast;
   double all = std::max(some, static_cast<double>(items) * item / processors);
   Spans spans = {segments, mean, 0, 0};
-  BackwardEstimate result;
   result.length = length;
   result.seconds = (stateTokens ? kSplitHopsFromStates : costs.splitHops) +
                    kEndsSeconds + chunks * costs.endsChunk + some +
                    kScanSeconds + static_cast<double>(ofLongest) * kScanStep +
                    recurrencesSeconds(p, chip, spans, stateTokens) +
                    gradientsSeconds(p, chip, spans, stateTokens);
-  result.worstSeconds = result.seconds + all - some;
+  result.noDecaySeconds = all - some;
   return result;
-}
-
-BackwardChoice gdn::cost::chooseBackwardSplit(const Problem &p,
-                                              const Chip &chip, int64_t longest,
-                                              int64_t chunk,
-                                              const SplitRequest &request) {
-  using Kind = SplitRequest::Kind;
-  BackwardChoice choice;
-  choice.wholeSeconds = estimateWholeBackward(p, chip, longest);
-  auto lengthOf = [&](int64_t tokens) {
-    return divideCeil(tokens, chunk) * chunk;
-  };
-  auto estimateOf = [&](int64_t length) {
-    BackwardEstimate cut = estimateBackwardSplit(p, chip, longest, length);
-    if (!request.decays)
-      cut.seconds = cut.worstSeconds;
-    return cut;
-  };
-  auto take = [&](int64_t length) {
-    choice.best = estimateOf(length);
-    choice.length = length;
-  };
-  bool isKnown = longest > 0 && p.heads > 0 && p.keyHeads > 0;
-  if (request.kind == Kind::Length)
-    take(lengthOf(request.value));
-  if (request.kind == Kind::Segments && request.value > 1 && isKnown)
-    if (int64_t length = lengthOf(divideCeil(longest, request.value));
-        length < longest)
-      take(length);
-  if (request.kind != Kind::Model || !isKnown)
-    return choice;
-  for (int64_t n = 2; n <= kMostSegments; ++n) {
-    int64_t length = lengthOf(divideCeil(longest, n));
-    if (length < kLeastChunks * chunk)
-      break;
-    BackwardEstimate cut = estimateOf(length);
-    bool wins = cut.seconds <= (1 - kGain) * choice.wholeSeconds &&
-                cut.worstSeconds <= (1 + kLoss) * choice.wholeSeconds;
-    auto sum = [](const BackwardEstimate &estimate) {
-      return estimate.seconds + estimate.worstSeconds;
-    };
-    bool isBetter = !choice.best || (wins && !choice.length) ||
-                    ((wins || !choice.length) && sum(cut) < sum(*choice.best));
-    if (!isBetter)
-      continue;
-    choice.best = cut;
-    choice.length = wins ? length : 0;
-  }
-  return choice;
 }

@@ -1,0 +1,228 @@
+//===- Training.cpp - How gradients are cut, and what is saved ------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/CostModel/Training.h"
+
+#include "WorkItems.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+using namespace gdn::cost;
+
+/// What a chunk of a forward takes more where it saves what tokens write, and a
+/// state every 64 tokens. By eye from docs/data/saving-h200.csv and the times
+/// of 64, 128 and 512 tokens in docs/experiments/backward.md.
+static constexpr double kWritesPerHead = 0.18, kStatesPerHead = 0.20,
+                        kWritesPerVTile = 0.60, kStatesPerVTile = 0.10;
+static constexpr double kStateTokens = 64;
+/// The same of both with a gate a channel (docs/experiments/kda.md).
+static constexpr double kChannelGatesSave = 0.14;
+
+/// The kernel of the forward, which saves states every so many tokens, or
+/// nothing.
+static double forwardSeconds(Problem p, const Chip &chip, Schedule schedule,
+                             int64_t stateTokens) {
+  ScheduleCosts costs = costsOf(schedule);
+  if (stateTokens) {
+    bool isPerHead = schedule == Schedule::CtaPerHead;
+    double often = kStateTokens / static_cast<double>(stateTokens);
+    double factor =
+        1 + (p.gatesChannels ? kChannelGatesSave
+             : isPerHead     ? kWritesPerHead + often * kStatesPerHead
+                             : kWritesPerVTile + often * kStatesPerVTile);
+    costs.chunk.first *= factor;
+    costs.chunk.further *= factor;
+    p.stateInterval = stateTokens;
+  }
+  return estimate(p, chip, costs).seconds;
+}
+
+PassEstimate gdn::cost::estimateSavingForward(const Problem &p,
+                                              const Chip &chip,
+                                              const Choice &whole,
+                                              int64_t length, Schedule schedule,
+                                              int64_t stateTokens) {
+  if (!length)
+    return {0, schedule, forwardSeconds(p, chip, schedule, stateTokens)};
+  SplitEstimate cut =
+      estimateSplit(p, chip, whole, {length, /*parts=*/1, schedule}, {});
+  Problem segments = p;
+  segments.packed = true;
+  segments.sequences = cut.segments;
+  segments.longest = std::min(length, whole.longest);
+  double more = forwardSeconds(segments, chip, schedule, stateTokens) -
+                forwardSeconds(segments, chip, schedule, 0);
+  return {length, schedule, cut.seconds() + more, cut.noDecaySeconds};
+}
+
+PassEstimate gdn::cost::estimateSavedBackward(const Problem &p,
+                                              const Chip &chip,
+                                              const Choice &whole,
+                                              int64_t length,
+                                              int64_t stateTokens) {
+  PassEstimate result;
+  result.length = length;
+  if (!length) {
+    // With a gate a channel there is one schedule.
+    auto by = [&](Schedule schedule) {
+      return estimateFollowingBackward(p, chip, whole.longest, stateTokens,
+                                       schedule);
+    };
+    double perVTile = by(Schedule::CtaPerVTile),
+           perHead = p.gatesChannels ? perVTile : by(Schedule::CtaPerHead);
+    result.schedule = p.gatesChannels || perVTile < perHead
+                          ? Schedule::CtaPerVTile
+                          : Schedule::CtaPerHead;
+    result.seconds = std::min(perHead, perVTile);
+    return result;
+  }
+  return estimateBackward(p, chip, whole.longest, length, stateTokens);
+}
+
+//===----------------------------------------------------------------------===//
+// Lengths
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// What bounds the lengths of segments.
+struct LengthLimits {
+  /// They are multiples of it.
+  int64_t chunk;
+  /// Below this.
+  int64_t most;
+  /// At least this, whoever chooses, and if the model does.
+  int64_t least, leastOfModel;
+  /// Segments of the longest sequence that the model tries.
+  int64_t segments;
+};
+} // namespace
+
+/// The lengths that may be chosen besides whole sequences, in ascending number
+/// of segments.
+static std::vector<int64_t> lengthsOf(int64_t longest,
+                                      const LengthLimits &limits,
+                                      const SplitRequest &request) {
+  using Kind = SplitRequest::Kind;
+  std::vector<int64_t> lengths;
+  auto lengthOf = [&](int64_t tokens) {
+    return divideCeil(std::max({tokens, limits.least, int64_t(1)}),
+                      limits.chunk) *
+           limits.chunk;
+  };
+  auto add = [&](int64_t length) {
+    if (length < limits.most && (lengths.empty() || lengths.back() != length))
+      lengths.push_back(length);
+  };
+  if (request.kind == Kind::Length)
+    add(lengthOf(request.value));
+  if (request.kind == Kind::Segments && request.value > 1)
+    add(lengthOf(divideCeil(longest, request.value)));
+  if (request.kind != Kind::Model)
+    return lengths;
+  for (int64_t n = 2; n <= limits.segments; ++n) {
+    int64_t length = lengthOf(divideCeil(longest, n));
+    if (length < limits.leastOfModel)
+      break;
+    add(length);
+  }
+  return lengths;
+}
+
+/// The fastest of whole sequences and of these lengths that lose so much where
+/// nothing decays; if one is wished for that one.
+template <typename EstimateOf>
+static PassEstimate chooseLength(const std::vector<int64_t> &lengths,
+                                 const SplitRequest &request, double mostLoss,
+                                 EstimateOf estimateOf) {
+  auto estimate = [&](int64_t length) {
+    PassEstimate result = estimateOf(length);
+    if (!request.decays)
+      result.seconds += std::exchange(result.noDecaySeconds, 0);
+    return result;
+  };
+  auto sum = [](const PassEstimate &estimate) {
+    return estimate.seconds + estimate.worstSeconds();
+  };
+  const PassEstimate plain = estimate(/*length=*/0);
+  PassEstimate chosen = plain;
+  for (int64_t length : lengths) {
+    PassEstimate cut = estimate(length);
+    bool wins = cut.seconds <= (1 - kGain) * plain.seconds &&
+                cut.worstSeconds() <= (1 + mostLoss) * plain.seconds;
+    if (request.kind != SplitRequest::Kind::Model ||
+        (wins && sum(cut) < sum(chosen)))
+      chosen = cut;
+  }
+  return chosen;
+}
+
+PassEstimate gdn::cost::chooseBackward(const Problem &p, const Chip &chip,
+                                       int64_t longest,
+                                       const SplitRequest &request) {
+  // Of the gradients.
+  constexpr int64_t kLeastChunks = 4, kMostSegments = 64;
+  bool isLength = request.kind == SplitRequest::Kind::Length;
+  LengthLimits limits = {kGradientTokens, isLength ? INT64_MAX : longest,
+                         /*least=*/1, kLeastChunks * kGradientTokens,
+                         kMostSegments};
+  std::vector<int64_t> lengths;
+  if (isLength || (longest > 0 && p.heads > 0 && p.keyHeads > 0))
+    lengths = lengthsOf(longest, limits, request);
+  return chooseLength(lengths, request, kLoss, [&](int64_t length) {
+    return estimateBackward(p, chip, longest, length);
+  });
+}
+
+SavingChoice gdn::cost::chooseSaving(const Problem &p, const Chip &chip,
+                                     const Choice &whole,
+                                     const SavingLimits &limits,
+                                     const SplitRequest &request) {
+  bool isKnown = whole.longest > 0 && p.heads > 0 && p.keyHeads > 0;
+  bool isLength = request.kind == SplitRequest::Kind::Length;
+  int64_t tokens = p.tokens.value_or(0);
+  std::vector<int64_t> lengths;
+  // All but one of the segments that tokens need are beside the sequences'. Of
+  // packed sequences the longest is guessed: a caller's length counts.
+  if (isKnown && limits.hasSegments)
+    lengths = lengthsOf(whole.longest,
+                        {limits.chunk, isLength ? tokens : whole.longest,
+                         divideCeil(tokens, limits.segments + 1),
+                         /*leastOfModel=*/0, limits.segments + 1},
+                        request);
+  SavingChoice choice;
+  choice.forward =
+      chooseLength(lengths, request, kUtmostLoss, [&](int64_t length) {
+        auto by = [&](Schedule schedule) {
+          return estimateSavingForward(p, chip, whole, length, schedule,
+                                       limits.stateTokens);
+        };
+        PassEstimate perHead = by(Schedule::CtaPerHead),
+                     perVTile = by(Schedule::CtaPerVTile);
+        bool isPerHead =
+            limits.isPerHead || perHead.seconds <= perVTile.seconds;
+        return isPerHead ? perHead : perVTile;
+      });
+  choice.backward =
+      chooseLength(lengths, request, kUtmostLoss, [&](int64_t length) {
+        return estimateSavedBackward(p, chip, whole, length,
+                                     limits.stateTokens);
+      });
+  if (!isKnown)
+    return choice;
+  // Of a call that saves its inputs alone. With a gate a channel only what
+  // reads saved states has no segments.
+  SplitRequest never = {SplitRequest::Kind::Never};
+  bool cutsBackward = limits.hasSegments || p.gatesChannels;
+  choice.inputsSeconds =
+      chooseSplit(p, chip, whole, request).seconds() +
+      chooseBackward(p, chip, whole.longest, cutsBackward ? request : never)
+          .seconds;
+  return choice;
+}
