@@ -75,6 +75,11 @@ public:
   }
   /// Its element type; 0 for none.
   int32_t typeOf(std::string_view name) const;
+  /// The type that a call computes with: that of q, k and v, or float32 if they
+  /// have different ones; and the type of o, which is q's, or token by token
+  /// v's.
+  int32_t elementType() const;
+  int32_t outputType() const { return typeOf(isByToken() ? "v" : "q"); }
   std::string_view fact(std::string_view name) const {
     return findFact(given.facts, given.num_facts, name);
   }

@@ -192,11 +192,15 @@ void Checker::checkRule(const Rule &rule) const {
                                         : call.say(rule.name)) +
                                    ": expected " + wanted + ", got " + got);
   };
-  // Arrays without types of their own have q's.
-  auto types = rule.types.empty()
-                   ? std::span<const int32_t>(&a.q.tensor.dtype, 1)
-                   : rule.types;
-  if (std::find(types.begin(), types.end(), array.tensor.dtype) == types.end())
+  // Arrays without types of their own have q's; k, v and a gradient of o may
+  // have another one that q may have, and o's follows from these.
+  bool isOutput = rule.place == &CallArrays::o;
+  int32_t own = isOutput ? call.outputType() : a.q.tensor.dtype;
+  auto types =
+      rule.types.empty() ? std::span<const int32_t>(&own, 1) : rule.types;
+  bool isData = rule.types.empty() && (!isOutput || call.isBackward()) &&
+                std::ranges::count(data, array.tensor.dtype);
+  if (!isData && !std::ranges::count(types, array.tensor.dtype))
     refuseArray("a tensor of " +
                     join(
                         types.size(),

@@ -94,7 +94,7 @@ static int countThreads(const ItemCall &p, int64_t items, double seconds) {
 /// asked for. The scale of kernels is K^(-1/2), and a smaller one comes after.
 static bool overflowsBeforeScale(const ItemCall &p) {
   double keys = static_cast<double>(p.keyChannels());
-  return p.q.tensor.dtype == GDN_DTYPE_F16 &&
+  return p.element == GDN_DTYPE_F16 &&
          std::abs(p.scale) * std::sqrt(keys) < 1 - 1e-6;
 }
 
@@ -102,7 +102,7 @@ ItemChoice gdn::calls::chooseItems(const GdnCallTable &table, const ItemCall &p,
                                    const Ranges &sequences) {
   // Kernels with gates per channel compute in float32.
   bool isWide = overflowsBeforeScale(p) || p.hasChannelGates;
-  int32_t array = isWide ? GDN_DTYPE_F32 : p.q.tensor.dtype;
+  int32_t array = isWide ? GDN_DTYPE_F32 : p.element;
   // Kernels token by token compute in float32 whatever the type of arrays.
   int32_t operand = p.isInFloat32 ? GDN_DTYPE_F32 : array;
   const GdnItemDesc *chunk = findItems(table, p, kChunkOp, operand),
@@ -113,8 +113,7 @@ ItemChoice gdn::calls::chooseItems(const GdnCallTable &table, const ItemCall &p,
   if (!chunk && !p.isFixed)
     chunk = recurrent;
   if (!chunk || !recurrent)
-    refuseItems(std::string(typeName(p.q.tensor.dtype)) + " and ",
-                p.channels());
+    refuseItems(std::string(typeName(p.element)) + " and ", p.channels());
   ItemChoice chosen;
   chosen.chunkSeconds = predictSeconds(p, *chunk, sequences);
   chosen.recurrentSeconds = predictSeconds(p, *recurrent, sequences);

@@ -24,6 +24,7 @@ ItemCall::ItemCall(const Call &call)
       stateVFirst(call.stateLayout() == "vk"), isFixed(call.isFixed()),
       hasChannelGates(call.hasChannelGates()), isByToken(call.isByToken()),
       isInFloat32(call.fact("arithmetic") == "float32"),
+      element(call.elementType()),
       hasLinearGates(call.fact("gate_domain") == "linear"),
       hasRawGates(hasParameters(call.fact("gate_domain"))),
       scale(call.get().scale), threads(call.get().threads),
@@ -50,10 +51,13 @@ static bool hasGaps(const View &array) {
 }
 
 bool gdn::calls::isPadded(const ItemCall &p, const GdnItemDesc &items) {
+  const View *arrays[] = {&p.q, &p.k, &p.v, &p.o};
   return items.channels != p.keyChannels() ||
          items.channels != p.valueChannels() ||
-         items.dtype != p.q.tensor.dtype || hasGaps(p.q) || hasGaps(p.k) ||
-         hasGaps(p.v) || hasGaps(p.o);
+         std::ranges::any_of(arrays, [&](const View *array) {
+           return array->isPresent() &&
+                  (array->tensor.dtype != items.dtype || hasGaps(*array));
+         });
 }
 
 //===----------------------------------------------------------------------===//

@@ -97,6 +97,8 @@ struct ItemCall : CallArrays {
   bool l2norm, stateVFirst, isFixed, hasChannelGates;
   /// Whether tokens are to be taken one by one, and in float32.
   bool isByToken, isInFloat32;
+  /// What q, k and v are taken as.
+  int32_t element;
   /// Whether a gate is the decay itself, not its logarithm, and whether it has
   /// parameters; the least logarithm that these make, or 0.
   bool hasLinearGates, hasRawGates;

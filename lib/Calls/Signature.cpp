@@ -42,7 +42,7 @@ Signature gdn::calls::signatureOf(const Call &call, std::string_view op) {
   Signature wanted;
   wanted.keyChannels = call.keyChannels;
   wanted.valueChannels = call.valueChannels;
-  wanted.element = call.typeOf("q");
+  wanted.element = call.elementType();
   wanted.gate = call.typeOf("gate");
   wanted.beta = call.typeOf("beta");
   // Those of 64 bits are read as ones of 32.

@@ -9,7 +9,7 @@ import itertools
 import numbers
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from . import _library
@@ -61,6 +61,8 @@ class Call(NamedTuple):
         return self.tensors, *self[len(TENSORS) :]
 
 
+#: A caller's results from those of the call that is run for it.
+Back = Callable[[Any, Any], tuple[Any, Any]]
 #: The names of the tensors of a call, in the library's order.
 TENSORS = tuple(_library.MANIFEST["arguments"])
 #: Those that a call writes.
@@ -279,12 +281,9 @@ def type_name(tensor: Any) -> str:
     return str(getattr(tensor.dtype, "name", tensor.dtype)).removeprefix("torch.")
 
 
-def check_output(out: Any, o: Any) -> None:
-    """Refuses an `out` that cannot take o as it is."""
-    if out.dtype != o.dtype:
-        raise TypeError(f"out: expected a tensor of {o.dtype}, got {out.dtype}")
-    if out.shape != o.shape:
-        raise ValueError(f"out: expected the shape [B, T, HV, V] of v = {list(o.shape)}, got {list(out.shape)}")
+def typed_as_output(q: Any, v: Any, options: int) -> Any:
+    """The one whose type o has: FLA's choice where they have different ones."""
+    return v if _library.is_recurrent(options) else q
 
 
 def output_shapes(call: Call, q_shape: Any, v_shape: Any, cu_shape: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -14,8 +14,7 @@ from typing import Any
 import numpy
 
 from . import _library
-from ._arguments import OUTPUTS, TENSORS, Call, output_shapes
-from ._rewrites import MIXED
+from ._arguments import OUTPUTS, TENSORS, Call, output_shapes, typed_as_output
 
 
 def num_threads() -> int:
@@ -181,9 +180,9 @@ def describe(name: str, value: Any) -> tuple[str, tuple[int, ...], list[int], st
     return array.dtype.name, array.shape, strides, "cpu", array.__array_interface__["data"][0]
 
 
-def like_caller(q: Any, result: numpy.ndarray[Any, Any] | None) -> Any:
+def _like_caller(q: Any, result: numpy.ndarray[Any, Any]) -> Any:
     """The result in the caller's own library."""
-    if result is None or isinstance(q, numpy.ndarray) or not hasattr(q, "__array_namespace__"):
+    if isinstance(q, numpy.ndarray) or not hasattr(q, "__array_namespace__"):
         return result
     return q.__array_namespace__().from_dlpack(_export_bfloat16(result) if is_bf16(result) else result)
 
@@ -191,8 +190,6 @@ def like_caller(q: Any, result: numpy.ndarray[Any, Any] | None) -> Any:
 def forward(*arguments: Any) -> tuple[Any, Any]:
     """Runs the call of these arguments (`Call.of`) on arrays and returns (o, final state or None)."""
     call = Call.of(*arguments)
-    if MIXED.applies(call):
-        return MIXED.run(forward, call)
     arrays: dict[str, Any] = {name: to_numpy(name, value) for name, value in zip(TENSORS, call)}
     allocate = all(arrays[name] is not None and arrays[name].ndim == 4 for name in ("q", "v"))
     cu = arrays["cu_seqlens"]
@@ -201,7 +198,7 @@ def forward(*arguments: Any) -> tuple[Any, Any]:
             call, arrays["q"].shape, arrays["v"].shape, None if cu is None else cu.shape
         )
         if arrays["out"] is None:
-            arrays["out"] = numpy.empty(shape, arrays["v"].dtype)
+            arrays["out"] = numpy.empty(shape, typed_as_output(arrays["q"], arrays["v"], call.options).dtype)
         if arrays["final_state"] is None and call.output_final_state:
             arrays["final_state"] = numpy.empty(state_shape, numpy.float32)
     elif arrays["out"] is None:
@@ -210,8 +207,8 @@ def forward(*arguments: Any) -> tuple[Any, Any]:
     tensors = [_to_library(name, array, name in OUTPUTS) for name, array in arrays.items()]
     options = call.options | _library.BF16_AS_BITS
     _library.load().forward(*tensors, call.scale, options, num_threads(), call.max_seqlen)
-    o = call.out if call.out is not None else like_caller(call.q, arrays["out"])
+    o = call.out if call.out is not None else _like_caller(call.q, arrays["out"])
     if not call.output_final_state:
         return o, None
     state = call.final_state
-    return o, state if state is not None else like_caller(call.q, arrays["final_state"])
+    return o, state if state is not None else _like_caller(call.q, arrays["final_state"])

@@ -12,8 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _library
-from ._arguments import Call, library_of
-from ._rewrites import Back, same
+from ._arguments import Back, Call, library_of
 
 #: Tokens of an open chunk: a sequence that is computed in chunks goes on at multiples of so many.
 CHUNK = _library.MANIFEST["kept_tokens"]
@@ -29,6 +28,10 @@ def options_of(split: int, initial_state: Any, final_state: Any) -> int:
     return _library.BITWISE
 
 
+def _same(o: Any, state: Any) -> tuple[Any, Any]:
+    return o, state
+
+
 def settled(call: Call, device: str) -> tuple[Call, Back]:
     """What runs a call with `bitwise` on a device: kernels of chunks, or kernels token by token. With a gate a channel those of
     chunks scale tokens by decays to one in the middle. On a GPU batch rows become packed sequences for the latter: kernels that
@@ -37,10 +40,10 @@ def settled(call: Call, device: str) -> tuple[Call, Back]:
         from . import _torch_saved
 
         if _torch_saved.why_inputs(call.tensors, call.scale, call.options) is None:
-            return call._replace(options=call.options | _library.SAVES_STATES), same
+            return call._replace(options=call.options | _library.SAVES_STATES), _same
     call = call._replace(options=call.options & ~_library.SAVES_STATES | _library.RECURRENT)
     if device != "cuda" or call.cu_seqlens is not None or call.q.ndim != 4:
-        return call, same
+        return call, _same
     from ._torch_backward_gpu import boundaries, packed
 
     q, k, v, g, beta = map(packed, call[:5])

@@ -17,7 +17,6 @@ from typing import Annotated, Any, TypeVar
 from . import _bitwise, _library
 from ._api import BUILDERS
 from ._arguments import TENSORS, Call
-from ._rewrites import MIXED, Rewrite
 
 T = TypeVar("T")
 
@@ -261,21 +260,11 @@ def _settled(call: Call, device: str) -> Call:
     return _bitwise.settled(call, device)[0] if is_bitwise else call
 
 
-def _rewritten(call: Call, rewrite: Rewrite) -> Call:
-    """The call that is run for this one. Nothing runs: tensors that it makes have no data here."""
-    if not rewrite.applies(call):
-        return call
-    given = {name: getattr(call, name) for name in rewrite.reads}
-    # One tensor stays one.
-    made = {id(x): x.to("meta") for x in given.values() if hasattr(x, "is_meta")}
-    return rewrite.apply(call._replace(**{name: made.get(id(x), x) for name, x in given.items()}))[0]
-
-
 def _facts_of_arrays(call: Call) -> dict[str, Any]:
     """What the library says of a call of arrays."""
     from . import _arrays
 
-    call = _rewritten(_settled(call, "cpu"), MIXED)
+    call = _settled(call, "cpu")
     described = [None if value is None else _arrays.describe(name, value) for name, value in zip(TENSORS, call)]
     return _ask("explain", described, "cpu", call.scale, call.options, _arrays.num_threads(), call.max_seqlen)
 
@@ -284,8 +273,7 @@ def _facts_of_tensors(given: Call, device: str | None) -> dict[str, Any]:
     """The same of torch tensors; on a GPU with the outputs, and with what computes the gradients."""
     import torch
 
-    from . import _torch, _torch_backward, _torch_checks, _torch_sharded
-    from ._narrow import NARROW
+    from . import _narrow, _torch, _torch_backward, _torch_checks, _torch_sharded
 
     call = given = _torch_sharded.explained(given)
     _torch_checks.check_kinds(call)
@@ -295,10 +283,9 @@ def _facts_of_tensors(given: Call, device: str | None) -> dict[str, Any]:
     if not re.fullmatch("(cpu|cuda)(:[0-9]{1,9})?", where):
         raise ValueError(f"device: expected 'cpu' or 'cuda', got {where!r}")
     kind = where.split(":")[0]
-    call = given = _rewritten(_settled(call, kind), NARROW)
+    call = given = _narrow.explained(_settled(call, kind))
     if _torch_checks.refuse_call(call, kind, writes=call.out is not None or call.final_state is not None):
         call = call._replace(options=_torch_backward.trained(call.options, kind))
-    call = _rewritten(call, MIXED)
     if kind == "cuda":
         call = _torch.with_outputs(call)
     words = (call.scale, call.options, torch.get_num_threads(), call.max_seqlen)

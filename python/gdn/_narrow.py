@@ -8,13 +8,13 @@ a call's sequences are, so memory follows from these. Nothing waits for the host
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from . import _library
-from ._arguments import Call
-from ._rewrites import Back, Rewrite
+from ._arguments import Back, Call
 
 _TYPES = frozenset((torch.float8_e4m3fn, torch.float8_e5m2))
 
@@ -23,7 +23,7 @@ def _is_narrow(x: Any) -> bool:
     return isinstance(x, torch.Tensor) and x.dtype in _TYPES
 
 
-def _has_narrow(call: Call) -> bool:
+def has_narrow(call: Call) -> bool:
     """Whether states of a call have 8 bits."""
     return any(map(_is_narrow, (call.initial_state, call.final_state, call.step_states)))
 
@@ -71,4 +71,17 @@ def _widened(call: Call) -> tuple[Call, Back]:
     return given, back
 
 
-NARROW = Rewrite(_has_narrow, _widened, ("initial_state", "final_state", "state_indices", "step_states"))
+def run(forward: Callable[..., tuple[Any, Any]], call: Call) -> tuple[Any, Any]:
+    """Runs such a call by `forward`."""
+    given, back = _widened(call)
+    return back(*forward(*given.arguments))
+
+
+def explained(call: Call) -> Call:
+    """The call that is run for this one. Nothing runs: states that it makes have no data here."""
+    if not has_narrow(call):
+        return call
+    states = {name: getattr(call, name) for name in ("initial_state", "final_state", "state_indices", "step_states")}
+    # One tensor stays one.
+    made: dict[int, Any] = {id(x): None if x is None else x.to("meta") for x in states.values()}
+    return _widened(call._replace(**{name: made[id(x)] for name, x in states.items()}))[0]

@@ -17,11 +17,9 @@ from typing import Any
 
 import torch
 
-from . import _library, _registration, _torch_backward, _torch_checks, _torch_saved, _torch_sharded
-from ._arguments import NO_POOL, TENSORS, Call, type_name
-from ._narrow import NARROW
-from ._rewrites import MIXED
-from ._torch_checks import PLAIN, check_kinds, check_shapes, is_plain, no_backward, refuse_call, refuse_derivatives
+from . import _library, _narrow, _registration, _torch_backward, _torch_checks, _torch_saved, _torch_sharded
+from ._arguments import NO_POOL, TENSORS, Call, type_name, typed_as_output
+from ._torch_checks import PLAIN, check_kinds, check_shapes, is_plain, no_backward, refuse_derivatives
 
 # A type is a single object, so that `is` compares it at half the cost.
 _F32 = torch.float32
@@ -35,11 +33,12 @@ _SCHEMAS = (
 )
 
 
-def _new_output(v: torch.Tensor) -> torch.Tensor:
+def _new_output(q: torch.Tensor, v: torch.Tensor, options: int) -> torch.Tensor:
     # Shorter to say, and to do.
-    if v.is_contiguous():
+    if q.dtype is v.dtype and v.is_contiguous():
         return torch.empty_like(v)
-    return torch.empty_like(v, memory_format=torch.contiguous_format)
+    dtype = typed_as_output(q, v, options).dtype
+    return torch.empty_like(v, dtype=dtype, memory_format=torch.contiguous_format)
 
 
 def _new_state(
@@ -65,8 +64,7 @@ def _allocate(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """What the operator returns; an absent state has no elements."""
     check_shapes(q, v, cu_seqlens if with_state else None)
-    o = torch.empty_like(v, memory_format=torch.contiguous_format)
-    return o, _new_state(q, v, None, cu_seqlens, options) if with_state else v.new_empty(0)
+    return _new_output(q, v, options), _new_state(q, v, None, cu_seqlens, options) if with_state else v.new_empty(0)
 
 
 @functools.cache
@@ -207,15 +205,10 @@ def forward(
     o, state, pool = out, final_state, tensors[_POOL:]
     if not is_plain(tensors) or not (q.is_cuda or q.is_cpu):
         return _forward_by_operator(Call.of(tensors, scale, options, wants_state, max_seqlen))
-    if not q.dtype is k.dtype is v.dtype:
-        call = Call.of(tensors, scale, options, wants_state, max_seqlen)
-        if MIXED.applies(call):
-            check_kinds(tensors)
-            return MIXED.run(forward, call)
     compute = _compute_on_gpu if q.is_cuda else _compute_on_cpu
     try:
         if o is None:
-            o = _new_output(v)
+            o = _new_output(q, v, options)
         else:
             _count_write(o)
         if pool[_STEPS] is not None:
@@ -229,9 +222,8 @@ def forward(
     except Exception:
         # What the operator would have said first.
         check_kinds(tensors)
-        call = Call.of(tensors, scale, options, wants_state, max_seqlen)
-        if NARROW.applies(call):
-            return NARROW.run(forward, call)
+        if _narrow.has_narrow(call := Call.of(tensors, scale, options, wants_state, max_seqlen)):
+            return _narrow.run(forward, call)
         if out is None or (final_state is None and wants_state):
             check_shapes(q, v, cu_seqlens)
         raise
@@ -244,11 +236,6 @@ def _forward_by_operator(call: Call) -> tuple[Any, Any]:
         return _torch_sharded.run_local(forward, call)
     o, state, wants_state = call.out, call.final_state, call.output_final_state
     check_kinds(call)
-    # Autocast gives all three one type.
-    if MIXED.applies(call) and not torch.is_autocast_enabled(call.q.device.type):
-        if o is not None:
-            refuse_call(call, call.q.device.type, writes=True)
-        return MIXED.run(forward, call)
     if o is None and state is None and call.state_indices is None and call.step_states is None:
         o, state = _functional(*call[:9], call.scale, call.options, call.max_seqlen, wants_state)
         return o, state if wants_state else None
@@ -271,10 +258,12 @@ def _count_write(given: torch.Tensor) -> None:
 def with_outputs(call: Call) -> Call:
     """The call with outputs as `forward` makes them. Nothing runs: these have no data here."""
     check_shapes(call.q, call.v, call.cu_seqlens)
-    o, state, v = call.out, call.final_state, torch.empty(call.v.shape, dtype=call.v.dtype, device="meta")
+    o, state = call.out, call.final_state
     if state is None and call.output_final_state:
-        state = _new_state(call.q, v, None, call.cu_seqlens, call.options)
-    return call._replace(out=v if o is None else o, final_state=state)
+        state = _new_state(call.q, call.v.to("meta"), None, call.cu_seqlens, call.options)
+    if o is None:
+        o = _new_output(call.q, call.v.to("meta"), call.options)
+    return call._replace(out=o, final_state=state)
 
 
 def describe(tensor: torch.Tensor | None) -> tuple[str, torch.Size, tuple[int, ...], str, int] | None:

@@ -61,6 +61,8 @@ def why_not(q: Tensor, k: Tensor, v: Tensor, g: Tensor | None, options: int) -> 
     """Why the gradients of such a call have no kernel, or None if they have."""
     types, channels, domains = _served(decay_of(g))
     where = f"{' with gates per channel' if decay_of(g) == 'Channel' else ''} on a GPU in this version"
+    if not q.dtype == k.dtype == v.dtype:
+        return f"gdn has gradients of q, k and v of one type{where}, got {', '.join(map(type_name, (q, k, v)))}"
     for name, x in (("q", q), ("k", k), ("v", v)):
         if type_name(x) not in types:
             return f"gdn has gradients of {' and '.join(types)}{where}, got {name} of {type_name(x)}"

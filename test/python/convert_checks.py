@@ -71,6 +71,20 @@ def test_short_types():
     assert "_f16_" in explain(D=64, states=torch.float32).kernel
 
 
+@pytest.mark.parametrize("function,element", [(CHUNK, "bfloat16"), (TOKENS, "float32")])
+def test_different_types(function, element):
+    """Of q, k and v: they are computed in float32, and o gets the type that FLA gives it."""
+    q, v = torch.empty(1, 4, 2, 128, device="meta"), torch.empty(1, 4, 4, 128, device="meta")
+    gates, q, k = torch.empty(1, 4, 4, device="meta"), q.bfloat16(), q.half()
+    choice = gdn.explain(q, k, v, gates, beta=gates, function=function, device="cuda")
+    assert "_f32_" in choice.kernel
+    assert [x.what for x in choice.conversions] == [
+        "q, k, v from bfloat16 to float32", "q, k, v from float16 to float32", *["outputs back"] * (element != "float32")
+    ]
+    answer = gdn.supported(q.requires_grad_(), k, v, gates, gates, device="cuda")
+    assert "gradients of q, k and v of one type on a GPU in this version, got bfloat16, float16, float32" in answer.reasons[0]
+
+
 def test_few_tokens_take_small_heads():
     choice = explain(D=60, T=4, dtype=torch.bfloat16, states=torch.float32)
     assert choice.kernel_channels == 64 and choice.algorithm == "recurrent"

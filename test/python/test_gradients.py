@@ -202,6 +202,9 @@ def test_different_types():
 
     for got, wanted, argument in zip(gradients(half, of_state), gradients(wide, of_state), half):
         assert got.dtype == argument.dtype and torch.equal(got, wanted.to(got.dtype))
+    q, k, v, g, beta = half
+    o, _ = gdn.fused_recurrent_gated_delta_rule(q, k, v.bfloat16(), g, beta=beta)
+    assert o.dtype == torch.bfloat16 and torch.autograd.grad(o.sum(), q)[0].dtype == torch.float16
 
 
 @pytest.mark.parametrize("index", range(5))
