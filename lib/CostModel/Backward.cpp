@@ -8,7 +8,7 @@
 
 #include "gdn/CostModel/Training.h"
 
-#include "WorkItems.h"
+#include "Sequences.h"
 
 #include <algorithm>
 
@@ -112,21 +112,6 @@ static constexpr int64_t kVTiles = 2, kChunk = 32;
 /// Tokens of a chunk of the gradients.
 static constexpr int64_t kReadTokens = 64;
 
-namespace {
-/// Sequences, or segments: one of so many tokens, and others of equal ones.
-struct Spans {
-  int64_t longer, longest, shorter, other;
-};
-} // namespace
-
-static Spans sequencesOf(const Problem &p, int64_t longest) {
-  int64_t count = std::max<int64_t>(p.sequences.value_or(1), 1);
-  if (!p.packed || count == 1)
-    return {count, longest, 0, 0};
-  int64_t rest = std::max<int64_t>(p.tokens.value_or(0) - longest, 0);
-  return {1, longest, count - 1, divideCeil(rest, count - 1)};
-}
-
 /// A work item of replay or adjoint.
 static double recurrenceSeconds(int64_t tokens, double chunk, double item) {
   return static_cast<double>(divideCeil(tokens, kChunk)) * chunk + item;
@@ -134,11 +119,11 @@ static double recurrenceSeconds(int64_t tokens, double chunk, double item) {
 
 /// Of work items that each sequence has so many of.
 template <typename SecondsOf>
-static double scheduleSpans(const Chip &chip, const Spans &spans, int64_t each,
-                            SecondsOf secondsOf) {
-  return scheduleWorkItems(chip.multiprocessors,
-                           {spans.longer * each, secondsOf(spans.longest)},
-                           {spans.shorter * each, secondsOf(spans.other)});
+static double scheduleItems(const Chip &chip, const Sequences &sequences,
+                            int64_t each, SecondsOf secondsOf) {
+  return scheduleWorkItems(
+      chip.multiprocessors, {each, secondsOf(sequences.longest)},
+      {(sequences.count - 1) * each, secondsOf(sequences.other)});
 }
 
 /// A token in the gradients of a q/k head with its value heads.
@@ -153,13 +138,14 @@ static double gradientSeconds(const Problem &p, double busy,
 
 /// The gradients of such sequences, in parts of them.
 static double gradientsSeconds(const Problem &p, const Chip &chip,
-                               const Spans &spans, int64_t stateTokens) {
-  int64_t parts = (spans.longer + spans.shorter) * p.keyHeads * kGradientParts;
+                               const Sequences &sequences,
+                               int64_t stateTokens) {
+  int64_t parts = sequences.count * p.keyHeads * kGradientParts;
   double busy = std::min(1., static_cast<double>(parts) /
                                  static_cast<double>(chip.multiprocessors));
   double token = gradientSeconds(p, busy, stateTokens);
-  return scheduleSpans(
-      chip, spans, p.keyHeads * kGradientParts, [&](int64_t tokens) {
+  return scheduleItems(
+      chip, sequences, p.keyHeads * kGradientParts, [&](int64_t tokens) {
         return static_cast<double>(tokens) / kGradientParts * token +
                kGradientItem;
       });
@@ -167,16 +153,17 @@ static double gradientsSeconds(const Problem &p, const Chip &chip,
 
 /// Replay and adjoint of such sequences, or, with saved states, adjoint alone.
 static double recurrencesSeconds(const Problem &p, const Chip &chip,
-                                 const Spans &spans, int64_t stateTokens) {
+                                 const Sequences &sequences,
+                                 int64_t stateTokens) {
   // Adjoint does not wait for replay while both fit.
-  int64_t items = (spans.longer + spans.shorter) * p.heads * kVTiles;
+  int64_t items = sequences.count * p.heads * kVTiles;
   bool isBeside = items <= chip.multiprocessors / 2;
   const Costs &costs = backwardCosts(p);
   double chunk = stateTokens ? costs.adjoint
                  : isBeside  ? costs.beside
                              : costs.recurrence;
   double item = stateTokens ? kAdjointItem : kRecurrenceItem;
-  return scheduleSpans(chip, spans, p.heads * kVTiles, [&](int64_t tokens) {
+  return scheduleItems(chip, sequences, p.heads * kVTiles, [&](int64_t tokens) {
     return recurrenceSeconds(tokens, chunk, item);
   });
 }
@@ -185,11 +172,11 @@ double gdn::cost::estimateFollowingBackward(const Problem &p, const Chip &chip,
                                             int64_t longest,
                                             int64_t stateTokens,
                                             Schedule schedule) {
-  Spans spans = sequencesOf(p, longest);
+  Sequences sequences = sequencesOf(p, longest);
   bool isPerHead = schedule == Schedule::CtaPerHead;
   int64_t each = isPerHead ? p.heads : p.heads * kVTiles;
   double processors = chip.multiprocessors,
-         items = static_cast<double>((spans.longer + spans.shorter) * each);
+         items = static_cast<double>(sequences.count * each);
   // On half of the multiprocessors they do not slow each other.
   double busy = std::clamp(2 * items / processors - 1, 0., 1.);
   double chunk = isPerHead ? kHeadAdjointSeconds + busy * kHeadAdjointBusy
@@ -198,10 +185,11 @@ double gdn::cost::estimateFollowingBackward(const Problem &p, const Chip &chip,
   auto adjoint = [&](int64_t tokens) {
     return recurrenceSeconds(tokens, chunk, kAdjointItem);
   };
-  double last = scheduleSpans(chip, spans, each, adjoint);
+  double last = scheduleItems(chip, sequences, each, adjoint);
   auto sumOf = [&](auto ofSequence) {
-    return static_cast<double>(spans.longer) * ofSequence(spans.longest) +
-           static_cast<double>(spans.shorter) * ofSequence(spans.other);
+    return ofSequence(sequences.longest) +
+           static_cast<double>(sequences.count - 1) *
+               ofSequence(sequences.other);
   };
   double tokens =
       sumOf([](int64_t tokens) { return static_cast<double>(tokens); });
@@ -221,18 +209,16 @@ PassEstimate gdn::cost::estimateBackward(const Problem &p, const Chip &chip,
                                          int64_t stateTokens) {
   PassEstimate result;
   result.schedule = Schedule::CtaPerVTile;
-  Spans whole = sequencesOf(p, longest);
+  Sequences whole = sequencesOf(p, longest);
   if (!length) {
     result.seconds = kWholeHops + recurrencesSeconds(p, chip, whole, 0) +
                      gradientsSeconds(p, chip, whole, 0);
     return result;
   }
-  int64_t ofLongest = divideCeil(whole.longest, length);
-  int64_t segments = whole.longer * ofLongest +
-                     whole.shorter * divideCeil(whole.other, length);
-  int64_t tokens = whole.longer * whole.longest + whole.shorter * whole.other;
   // Lengths that differ are taken for equal ones.
-  int64_t mean = divideCeil(tokens, std::max<int64_t>(segments, 1));
+  int64_t segments = whole.countPieces(length),
+          mean = divideCeil(whole.tokens, std::max<int64_t>(segments, 1)),
+          ofLongest = divideCeil(whole.longest, length);
   auto chunks = static_cast<double>(divideCeil(mean, kChunk));
   int64_t items = segments * p.heads;
   int64_t live = segments * liveHeads(p);
@@ -246,13 +232,13 @@ PassEstimate gdn::cost::estimateBackward(const Problem &p, const Chip &chip,
                     processors +
                 part * chunks * costs.passTail + costs.passLeast;
   double all = std::max(some, static_cast<double>(items) * item / processors);
-  Spans spans = {segments, mean, 0, 0};
+  Sequences cut = {segments, whole.tokens, mean, mean};
   result.length = length;
   result.seconds = (stateTokens ? kSplitHopsFromStates : costs.splitHops) +
                    kEndsSeconds + chunks * costs.endsChunk + some +
                    kScanSeconds + static_cast<double>(ofLongest) * kScanStep +
-                   recurrencesSeconds(p, chip, spans, stateTokens) +
-                   gradientsSeconds(p, chip, spans, stateTokens);
+                   recurrencesSeconds(p, chip, cut, stateTokens) +
+                   gradientsSeconds(p, chip, cut, stateTokens);
   result.noDecaySeconds = all - some;
   return result;
 }

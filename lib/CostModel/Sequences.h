@@ -17,7 +17,7 @@
 
 namespace gdn::cost {
 
-/// The sequences as the choice without segments took them.
+/// Sequences, or segments: one is the longest, and others are equal.
 struct Sequences {
   int64_t count, tokens, longest, other;
 
@@ -28,35 +28,21 @@ struct Sequences {
   }
 };
 
-inline Sequences sequencesOf(const Problem &p, const Choice &whole) {
+/// Of sequences of which one has `longest` tokens; lengths of packed ones may
+/// differ.
+inline Sequences sequencesOf(const Problem &p, int64_t longest) {
   Sequences result = {std::max<int64_t>(p.sequences.value_or(1), 1),
-                      p.tokens.value_or(0), whole.longest, whole.longest};
+                      p.tokens.value_or(0), longest, longest};
   if (!p.packed)
     result.tokens *= result.count;
   else if (result.count > 1)
-    result.other = divideCeil(result.tokens - result.longest, result.count - 1);
+    result.other = divideCeil(
+        std::max<int64_t>(result.tokens - result.longest, 0), result.count - 1);
   return result;
 }
 
-/// Chunks that show behind a segment of a head that decays: with the mean log
-/// gate of -0.05 that libraries are measured with, and with gates of channels
-/// as many as gdn.stage.segment_starts looks at.
-inline int64_t forgetfulChunks(const Problem &p) {
-  constexpr int64_t kChunks = 8, kWalkedTokens = 96;
-  return p.gatesChannels ? divideCeil(kWalkedTokens, p.chunkTokens) : kChunks;
-}
-
-/// How long that stage takes more with gates of channels, whose tokens it walks
-/// over: so many seconds (predicted) for so many work items a multiprocessor.
-inline double walkSeconds(const Problem &p, const Chip &chip,
-                          int64_t segments) {
-  constexpr double kSeconds = 8e-6;
-  constexpr int64_t kItems = 3;
-  return p.gatesChannels
-             ? kSeconds *
-                   static_cast<double>(divideCeil(
-                       segments * p.heads, kItems * chip.multiprocessors))
-             : 0;
+inline Sequences sequencesOf(const Problem &p, const Choice &whole) {
+  return sequencesOf(p, whole.longest);
 }
 
 /// CTAs that a forward has for a head by the schedule of a CTA a head: with
@@ -64,14 +50,6 @@ inline double walkSeconds(const Problem &p, const Chip &chip,
 inline int64_t ctasOfHead(const Problem &p) {
   return p.gatesChannels ? p.vTiles : 1;
 }
-
-/// Whether heads that decay slowly forget what is before a segment: with gates
-/// of channels the kernel that finds out looks at too few tokens for that.
-inline bool forgetsSlowly(const Problem &p) { return !p.gatesChannels; }
-
-/// Tokens that show behind a segment where all heads decay slowly: gates of
-/// -0.001 on average, down to exp(-12).
-inline constexpr int64_t kSlowTokens = 12000;
 
 } // namespace gdn::cost
 

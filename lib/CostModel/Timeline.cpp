@@ -75,6 +75,35 @@ static constexpr double kIdleSeconds = 2e-6;
 /// by more than they gain, where all of them begin at once anyway.
 static constexpr double kLateChunks = 32;
 
+/// Chunks that show behind a segment of a head that decays: with the mean log
+/// gate of -0.05 that libraries are measured with, and with gates of channels
+/// as many as gdn.stage.segment_starts looks at.
+static int64_t forgetfulChunks(const Problem &p) {
+  constexpr int64_t kChunks = 8, kWalkedTokens = 96;
+  return p.gatesChannels ? divideCeil(kWalkedTokens, p.chunkTokens) : kChunks;
+}
+
+/// How long that stage takes more with gates of channels, whose tokens it walks
+/// over: so many seconds (predicted) for so many work items a multiprocessor.
+static double walkSeconds(const Problem &p, const Chip &chip,
+                          int64_t segments) {
+  constexpr double kSeconds = 8e-6;
+  constexpr int64_t kItems = 3;
+  return p.gatesChannels
+             ? kSeconds *
+                   static_cast<double>(divideCeil(
+                       segments * p.heads, kItems * chip.multiprocessors))
+             : 0;
+}
+
+/// Whether heads that decay slowly forget what is before a segment: with gates
+/// of channels the kernel that finds out looks at too few tokens for that.
+static bool forgetsSlowly(const Problem &p) { return !p.gatesChannels; }
+
+/// Tokens that show behind a segment where all heads decay slowly: gates of
+/// -0.001 on average, down to exp(-12).
+static constexpr int64_t kSlowTokens = 12000;
+
 namespace {
 /// CTAs of kernels that take a multiprocessor each, in the order in which they
 /// are handed out. A kernel begins when every CTA of the one before has begun.
