@@ -13,8 +13,10 @@
 #include "gdn/Dialect/Tile/IR/LoopAttributes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -86,6 +88,16 @@ static std::optional<int64_t> findFirstRow(arith::CmpIOp mask) {
   return row;
 }
 
+/// Whether a select whose mask compares with row `row`, the first one of a
+/// warp's, takes the first value in the rows of this warp.
+static Value createIsOfWarp(ImplicitLocOpBuilder &b, arith::SelectOp select,
+                            int64_t row) {
+  auto mask = select.getCondition().getDefiningOp<arith::CmpIOp>();
+  return arith::CmpIOp::create(b, mask.getPredicate(),
+                               createGroupWarp(b, createThreadHere(b)),
+                               createI32(b, row / format::kWarpRows));
+}
+
 /// A select of rows of whole warps that is made anew has one condition, which
 /// is made here: a loop would hold a predicate for each.
 struct LowerSelectOfWarps : OpConversionPattern<arith::SelectOp> {
@@ -94,16 +106,62 @@ struct LowerSelectOfWarps : OpConversionPattern<arith::SelectOp> {
   LogicalResult
   matchAndRewrite(arith::SelectOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    auto mask = op.getCondition().getDefiningOp<arith::CmpIOp>();
-    std::optional<int64_t> row = findFirstRow(mask);
+    std::optional<int64_t> row =
+        findFirstRow(op.getCondition().getDefiningOp<arith::CmpIOp>());
     if (!row || !op->hasAttr(tile::kRereadAttrName))
       return rewriter.notifyMatchFailure(op, "not anew of whole warps");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Value isOfWarp = arith::CmpIOp::create(
-        b, mask.getPredicate(), createGroupWarp(b, createThreadHere(b)),
-        createI32(b, *row / format::kWarpRows));
     rewriter.replaceOpWithNewOp<arith::SelectOp>(
-        op, isOfWarp, adaptor.getTrueValue(), adaptor.getFalseValue());
+        op, createIsOfWarp(b, op, *row), adaptor.getTrueValue(),
+        adaptor.getFalseValue());
+    return success();
+  }
+};
+
+/// The row that the mask of `factor` compares with, if that is a select of
+/// whole warps, made anew, of 1 and something else.
+static std::optional<int64_t> findUnitRows(arith::SelectOp factor) {
+  if (!factor || !factor->hasAttr(tile::kRereadAttrName))
+    return std::nullopt;
+  auto one = factor.getTrueValue().getDefiningOp<arith::ConstantOp>();
+  auto dense = one ? dyn_cast<SplatElementsAttr>(one.getValue()) : nullptr;
+  if (!dense || !dense.getElementType().isF32() ||
+      !dense.getSplatValue<APFloat>().isExactlyValue(1.0))
+    return std::nullopt;
+  return findFirstRow(factor.getCondition().getDefiningOp<arith::CmpIOp>());
+}
+
+/// A product with a factor that is 1 in all rows of some warps: these leave it
+/// out. The vote says that a warp goes one way, so that ptxas keeps uniform
+/// registers behind the branch.
+struct LowerProductOfWarps : OpConversionPattern<arith::MulFOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(arith::MulFOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto factor = op.getRhs().getDefiningOp<arith::SelectOp>();
+    std::optional<int64_t> row = findUnitRows(factor);
+    if (!row)
+      return rewriter.notifyMatchFailure(op, "not a factor of some warps");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value isUnit = createIsOfWarp(b, factor, *row);
+    isUnit = NVVM::VoteSyncOp::create(b, b.getI1Type(), createI32(b, -1),
+                                      isUnit, NVVM::VoteSyncKind::any);
+    auto branch = scf::IfOp::create(b, TypeRange(adaptor.getLhs().getType()),
+                                    isUnit, /*withElseRegion=*/true);
+    b.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(b, adaptor.getLhs());
+    b.setInsertionPointToStart(branch.elseBlock());
+    // Element by element: LLVM would take a product of vectors for one cheap
+    // instruction, run it in all warps, and select.
+    SmallVector<Value> products = unpack(b, adaptor.getLhs());
+    Value other = rewriter.getRemappedValue(factor.getFalseValue());
+    for (auto [product, by] : llvm::zip(products, unpack(b, other)))
+      product = arith::MulFOp::create(b, product, by, op.getFastmathAttr());
+    scf::YieldOp::create(
+        b, pack(b, cast<VectorType>(adaptor.getLhs().getType()), products));
+    rewriter.replaceOp(op, branch);
     return success();
   }
 };
@@ -311,8 +369,9 @@ struct LowerIota : OpConversionPattern<IotaOp> {
 
 void warp::populateElementwisePatterns(const TypeConverter &converter,
                                        RewritePatternSet &patterns) {
-  patterns.add<LowerTruncF, LowerExtF, LowerSelectOfWarps>(
-      converter, patterns.getContext(), /*benefit=*/2);
+  patterns.add<LowerTruncF, LowerExtF, LowerSelectOfWarps, LowerProductOfWarps>(
+      converter, patterns.getContext(),
+      /*benefit=*/2);
   patterns.add<LowerElementwise, LowerConstant, LowerSplat, LowerEmpty,
                LowerBroadcast, LowerReduce, LowerIota>(converter,
                                                        patterns.getContext());

@@ -35,3 +35,26 @@ gdn_warp.kernel @triangle() threads(128) shared(8192) {
   %c = gdn_warp.causal strict %f {gdn_tile.reread = 0 : i64} : tensor<64x32xbf16, #gdn_warp.fragment>
   gdn_warp.fragment_store %c, %view : tensor<64x32xbf16, #gdn_warp.fragment> -> !gdn_warp.view<64x32xbf16, swizzle = 128>
 }
+
+// Warps whose rows all have the factor 1 leave a product out: one condition, on which a warp votes.
+// CHECK-LABEL: llvm.func @factor(
+// CHECK: llvm.inline_asm {{.*}}"mov.u32 $0, %tid.x;"
+// CHECK: %[[IS:.*]] = arith.cmpi slt, %{{.*}}, %c2_i32 : i32
+// CHECK: %[[ALL:.*]] = nvvm.vote.sync any %{{.*}}, %[[IS]]
+// CHECK: scf.if %[[ALL]] -> (vector<4xf32>) {
+// CHECK-NEXT: scf.yield
+// CHECK: } else {
+// CHECK-COUNT-4: arith.mulf %{{.*}} : f32
+// CHECK-NOT: arith.mulf
+gdn_warp.kernel @factor(%x : memref<64x8xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %half = arith.constant dense<32> : tensor<64x8xi32, #gdn_warp.fragment>
+  %one = arith.constant dense<1.0> : tensor<64x8xf32, #gdn_warp.fragment>
+  %rows = gdn_warp.iota 0 : tensor<64x8xi32, #gdn_warp.fragment>
+  %isBefore = arith.cmpi slt, %rows, %half : tensor<64x8xi32, #gdn_warp.fragment>
+  %sum = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x8xf32> -> tensor<64x8xf32, #gdn_warp.fragment>
+  %factor = arith.select %isBefore, %one, %sum {gdn_tile.reread = 0 : i64}
+      : tensor<64x8xi1, #gdn_warp.fragment>, tensor<64x8xf32, #gdn_warp.fragment>
+  %carried = arith.mulf %sum, %factor : tensor<64x8xf32, #gdn_warp.fragment>
+  gdn_warp.array_store %carried, %x[%c0, %c0] axes [0, 1] : tensor<64x8xf32, #gdn_warp.fragment> -> memref<64x8xf32>
+}
