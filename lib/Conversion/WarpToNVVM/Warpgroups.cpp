@@ -106,20 +106,59 @@ Value Scratch::getAddress(Value number) {
   return createAddress(b, base, offset, 0);
 }
 
-void Scratch::store(Value isWriter, Value number, ArrayRef<Value> columns) {
+void Scratch::store(Value isWriter, Value number, ArrayRef<Value> columns,
+                    Value first, int64_t distance) {
   // Who read the last ones is done.
   sync();
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(scf::IfOp::create(b, isWriter).thenBlock());
-    Value address = getAddress(number);
+    Value address = createAddress(b, getAddress(number), first, 0);
     for (size_t i = 0; i < columns.size(); i += 2)
       LLVM::StoreOp::create(
           b, pack(b, pair, columns.slice(i, 2)),
-          createAddress(b, address, Value(), i * kQuad * elementBytes),
+          createAddress(b, address, Value(), i / 2 * distance * elementBytes),
           2 * elementBytes);
   }
   sync();
+}
+
+void Scratch::storeSums(Value number, SmallVector<Value> columns,
+                        function_ref<Value(Value, Value)> combine) {
+  Value quad = arith::DivUIOp::create(b, createLane(b), createI32(b, kQuad));
+  auto other = [&](Value sent, int64_t distance) {
+    return createShuffle(b, ShuffleKind::Xor, sent,
+                         createI32(b, kQuad * distance));
+  };
+  // Of two pairs of columns the quad whose number has the bit keeps the second.
+  int64_t kept = 1;
+  for (int64_t bit = 1; bit < kQuads; bit *= 2) {
+    if (columns.size() % 4 != 0) {
+      for (Value &sum : columns)
+        sum = combine(sum, other(sum, bit));
+      continue;
+    }
+    Value isSecond = arith::CmpIOp::create(
+        b, arith::CmpIPredicate::ne,
+        arith::AndIOp::create(b, quad, createI32(b, bit)), createI32(b, 0));
+    SmallVector<Value> sums;
+    for (size_t i = 0; i < columns.size(); i += 4)
+      for (size_t k : {i, i + 1}) {
+        Value first = columns[k], second = columns[k + 2];
+        Value own = arith::SelectOp::create(b, isSecond, second, first),
+              sent = arith::SelectOp::create(b, isSecond, first, second);
+        sums.push_back(combine(own, other(sent, bit)));
+      }
+    columns = std::move(sums);
+    kept = 2 * bit;
+  }
+  Value first = arith::AndIOp::create(b, quad, createI32(b, kept - 1));
+  Value isWriter =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, first, quad);
+  // Columns of a pair are those of the quad, eight further on for each pair.
+  Value place =
+      arith::MulIOp::create(b, first, createI32(b, 2 * kQuad * elementBytes));
+  store(isWriter, number, columns, place, 2 * kQuad * kept);
 }
 
 SmallVector<Value> Scratch::load(int64_t number) {
@@ -132,6 +171,45 @@ SmallVector<Value> Scratch::load(int64_t number) {
                                        createAddress(b, address, Value(),
                                                      i * kQuad * elementBytes),
                                        2 * elementBytes)));
+  return columns;
+}
+
+SmallVector<Value>
+Scratch::loadSums(std::pair<int64_t, int64_t> numbers,
+                  function_ref<Value(Value, Value)> combine) {
+  constexpr int64_t kPair = 2;
+  int64_t pairs = tile.getDimSize(1) / kPair, pairBytes = kPair * elementBytes,
+          lanes = std::min<int64_t>(pairs, format::kWarpThreads);
+  Value lane = createLane(b, createThreadHere(b));
+  Value own = arith::MulIOp::create(
+      b, arith::RemUIOp::create(b, lane, createI32(b, lanes)),
+      createI32(b, pairBytes));
+  Value start = createAddress(b, base, own, 0);
+  SmallVector<Value> sums;
+  for (int64_t first = 0; first < pairs; first += lanes) {
+    SmallVector<Value> sum;
+    for (int64_t number = numbers.first; number < numbers.second; ++number) {
+      Value address = createAddress(b, start, Value(),
+                                    (number * pairs + first) * pairBytes);
+      SmallVector<Value> more =
+          unpack(b, LLVM::LoadOp::create(b, pair, address, pairBytes));
+      if (sum.empty())
+        sum = more;
+      else
+        for (auto [value, other] : llvm::zip(sum, more))
+          value = combine(value, other);
+    }
+    sums.append(sum);
+  }
+  // Pair 4 j + l of a row is pair j of lane l of its quad.
+  Value inQuad = arith::RemUIOp::create(b, lane, createI32(b, kQuad));
+  SmallVector<Value> columns;
+  for (int64_t first = 0; first < pairs; first += kQuad) {
+    Value from = arith::AddIOp::create(b, inQuad, createI32(b, first % lanes));
+    for (int64_t i : {0, 1})
+      columns.push_back(createShuffle(b, ShuffleKind::Index,
+                                      sums[first / lanes * kPair + i], from));
+  }
   return columns;
 }
 
@@ -222,21 +300,15 @@ struct LowerReduceRows : OpConversionPattern<linalg::ReduceOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     SmallVector<Value> elements = unpack(b, adaptor.getInputs().front()),
                        sums = getHalf(elements, 0);
-    for (auto [sum, other] : llvm::zip(sums, getHalf(elements, 1))) {
+    for (auto [sum, other] : llvm::zip(sums, getHalf(elements, 1)))
       sum = combine(b, op, sum, other);
-      for (int64_t distance = kQuad; distance < format::kWarpThreads;
-           distance *= 2)
-        sum = combine(
-            b, op, sum,
-            createShuffle(b, ShuffleKind::Xor, sum, createI32(b, distance)));
-    }
     Scratch scratch(b, op, cast<RankedTensorType>(source));
-    scratch.store(createIsFirstQuad(b), createGroupWarp(b), sums);
-    auto [first, last] = getWarps(op);
-    sums = scratch.load(first);
-    for (int64_t warp = first + 1; warp < last; ++warp)
-      for (auto [sum, other] : llvm::zip(sums, scratch.load(warp)))
-        sum = combine(b, op, sum, other);
+    scratch.storeSums(createGroupWarp(b), sums, [&](Value lhs, Value rhs) {
+      return combine(b, op, lhs, rhs);
+    });
+    sums = scratch.loadSums(getWarps(op), [&](Value lhs, Value rhs) {
+      return combine(b, op, lhs, rhs);
+    });
     SmallVector<Value> all = unpack(b, adaptor.getInits().front());
     for (auto [init, sum] : llvm::zip(all, sums))
       init = combine(b, op, init, sum);

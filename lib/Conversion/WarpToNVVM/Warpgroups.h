@@ -25,12 +25,29 @@ public:
 
   /// Stores, in the threads where `isWriter` holds, vector `number` (i32) of
   /// columns of those that are there. All warps run it, and go on together.
-  void store(Value isWriter, Value number, ArrayRef<Value> columns);
+  void store(Value isWriter, Value number, ArrayRef<Value> columns) {
+    store(isWriter, number, columns, /*first=*/Value(), 2 * kQuad);
+  }
+  /// The same of sums of all quads of this warp. Quads hand each other halves
+  /// of what they hold, until each has the sums of some columns: half as many
+  /// shuffles as if all had all.
+  void storeSums(Value number, SmallVector<Value> columns,
+                 function_ref<Value(Value, Value)> combine);
+  /// The columns of this thread in the sums of vectors [first, last), the first
+  /// one first. A lane sums up two columns, and all take theirs from it: four
+  /// bytes for each lane that reads them are a cycle of shared memory.
+  SmallVector<Value> loadSums(std::pair<int64_t, int64_t> numbers,
+                              function_ref<Value(Value, Value)> combine);
   /// The columns of this thread in vector `number`.
   SmallVector<Value> load(int64_t number);
 
 private:
   void sync();
+  /// Stores pairs of columns, of which the first is `first` bytes (i32, null
+  /// for 0) behind this quad's own, and the others are `distance` columns
+  /// apart.
+  void store(Value isWriter, Value number, ArrayRef<Value> columns, Value first,
+             int64_t distance);
   /// The address of this thread's columns of vector `number` (i32).
   Value getAddress(Value number);
 

@@ -111,3 +111,43 @@ gdn_warp.kernel @columns(%x : memref<64x64xf32>) threads(128) shared(1024) {
   %at = gdn_warp.view %c0 : !gdn_warp.view<8xf32>
   gdn_warp.vector_store %sums, %at : tensor<8xf32, #gdn_warp.columns> -> !gdn_warp.view<8xf32>
 }
+
+// -----
+
+// Over rows: the eight quads of a warp hand each other halves of what they hold of 64 columns, 14 shuffles for 48, and then each
+// has the sums of two columns. Behind a barrier a lane adds up two columns of the four warps, and all take theirs from it.
+// CHECK-LABEL: llvm.func @over_rows(
+// CHECK-COUNT-14: nvvm.shfl.sync bfly
+// CHECK-NOT: nvvm.shfl
+// CHECK: nvvm.barrier
+// CHECK: llvm.store %{{.*}}, %{{.*}} {alignment = 8
+// CHECK-NOT: llvm.store
+// CHECK: nvvm.barrier
+// CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 8
+// CHECK-NOT: llvm.load
+// CHECK-COUNT-16: nvvm.shfl.sync idx
+// CHECK-NOT: nvvm.shfl
+gdn_warp.kernel @over_rows(%x : memref<64x64xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %tile = arith.constant dense<2.0> : tensor<64x64xf32, #gdn_warp.fragment>
+  %zero = arith.constant dense<0.0> : tensor<64xf32, #gdn_warp.columns>
+  %sums = linalg.reduce { arith.addf } ins(%tile : tensor<64x64xf32, #gdn_warp.fragment>)
+      outs(%zero : tensor<64xf32, #gdn_warp.columns>) dimensions = [0] {gdn_warp.scratch = array<i64: 0, 1024>}
+  gdn_warp.array_store %sums, %x[%c0, %c0] axes [1] : tensor<64xf32, #gdn_warp.columns> -> memref<64x64xf32>
+}
+
+// -----
+
+// Of 24 columns, an odd number of eights, each quad keeps all.
+// CHECK-LABEL: llvm.func @odd_columns(
+// CHECK-COUNT-18: nvvm.shfl.sync bfly
+// CHECK-NOT: nvvm.shfl
+// CHECK: nvvm.barrier
+gdn_warp.kernel @odd_columns(%x : memref<64x24xf32>) threads(128) shared(1024) {
+  %c0 = arith.constant 0 : index
+  %tile = arith.constant dense<2.0> : tensor<64x24xf32, #gdn_warp.fragment>
+  %zero = arith.constant dense<0.0> : tensor<24xf32, #gdn_warp.columns>
+  %sums = linalg.reduce { arith.addf } ins(%tile : tensor<64x24xf32, #gdn_warp.fragment>)
+      outs(%zero : tensor<24xf32, #gdn_warp.columns>) dimensions = [0] {gdn_warp.scratch = array<i64: 0, 1024>}
+  gdn_warp.array_store %sums, %x[%c0, %c0] axes [1] : tensor<24xf32, #gdn_warp.columns> -> memref<64x24xf32>
+}
