@@ -293,11 +293,22 @@ static TileAccess createAccess(ImplicitLocOpBuilder &b, Op op,
 }
 
 /// Whether neighbours of a tile's row may be so in memory: those of a state
-/// whose array has any strides.
+/// whose array has any strides, and those of f32 of tokens whose addresses are
+/// late, so that no loop holds what the answer needs.
 static bool mayLoadPairs(ArrayLoadOp op) {
-  return isEncoded<FragmentAttr>(cast<RankedTensorType>(op.getType())) &&
-         !op.getEnd() &&
-         hasAnyStrides(cast<MemRefType>(op.getArray().getType()));
+  auto tile = cast<RankedTensorType>(op.getType());
+  auto array = cast<MemRefType>(op.getArray().getType());
+  if (!isEncoded<FragmentAttr>(tile))
+    return false;
+  if (!op.getEnd())
+    return hasAnyStrides(array);
+  int64_t offset = 0;
+  SmallVector<int64_t> strides;
+  return tile.getElementType().isF32() && !isa<scf::IfOp>(op->getParentOp()) &&
+         op->hasAttr(WarpDialect::getLateAddressesAttrName()) &&
+         static_cast<int64_t>(*op.getDim()) == op.getAxes().front() &&
+         succeeded(array.getStridesAndOffset(strides, offset)) &&
+         strides[op.getAxes().back()] == 1;
 }
 
 /// Loads pairs of neighbours if the array allows it, and else elements.
