@@ -38,6 +38,21 @@ static FieldLayout makeSolveLayout(RankedTensorType tile) {
           /*transposed=*/true};
 }
 
+/// Rows of more than a panel of f32, which neither copies nor products read: an
+/// odd number of 32 bytes apart, so that the pairs that a half of a warp takes
+/// of four rows meet different banks. A swizzle by 16 bytes would let those of
+/// two rows meet.
+static FieldLayout makePairLayout(RankedTensorType tile) {
+  constexpr int64_t kRun = 32;
+  int64_t bytes = tile.getDimSize(1) * tile.getElementTypeBitWidth() / 8;
+  if (bytes / kRun % 2 == 0)
+    bytes += kRun;
+  return {ViewType::get(tile.getContext(), tile.getShape(),
+                        tile.getElementType(), /*swizzle=*/0, bytes,
+                        /*column=*/0),
+          /*transposed=*/false};
+}
+
 /// A layout for copies from or to an array, which take whole rows of panels.
 static FieldLayout makeCopyLayout(RankedTensorType tile, bool transposed) {
   FieldLayout layout = makeLayout(tile, transposed);
@@ -129,6 +144,9 @@ static FieldLayout findLayout(ChannelOp channel, uint64_t field) {
       if (isInverted(taker, get))
         return makeSolveLayout(tile);
   }
+  if (tile.getElementType().isF32() &&
+      tile.getDimSize(1) * 4 > format::kPanelBytes)
+    return makePairLayout(tile);
   return makeLayout(tile, fillsPanelsTurned(tile));
 }
 

@@ -118,72 +118,6 @@ static void createMatrixStore(ImplicitLocOpBuilder &b, Value fragment,
 }
 
 //===----------------------------------------------------------------------===//
-// Plain accesses of f32 fragments
-//===----------------------------------------------------------------------===//
-
-/// Calls `access(address, i)` for each pair of elements i, i + 1 of a fragment;
-/// they lie side by side.
-static void forEachPair(ImplicitLocOpBuilder &b, VectorType type, ViewType view,
-                        Value base, int64_t firstRow,
-                        function_ref<void(Value, int64_t)> access) {
-  int64_t bytes = view.getElementBytes();
-  Value row =
-      arith::SubIOp::create(b, createFragmentRow(b), createI32(b, firstRow));
-  Value byte =
-      arith::MulIOp::create(b, createFragmentColumn(b), createI32(b, bytes));
-  ViewAddress address(b, view, base, row, byte);
-  for (int64_t i = 0; i < type.getNumElements(); i += 2)
-    access(address.get(i / 2 % 2 * 8, i / 4 * 8 * bytes), i);
-}
-
-static Value createPlainLoad(ImplicitLocOpBuilder &b, VectorType type,
-                             ViewType view, Value base, int64_t firstRow) {
-  auto pair = VectorType::get(2, type.getElementType());
-  SmallVector<Value> elements;
-  forEachPair(b, type, view, base, firstRow, [&](Value address, int64_t) {
-    Value loaded =
-        LLVM::LoadOp::create(b, pair, address, 2 * view.getElementBytes());
-    llvm::append_range(elements, unpack(b, loaded));
-  });
-  return pack(b, type, elements);
-}
-
-/// The same of one of the rows of a warp in the view, for all of them.
-static Value createRepeatedLoad(ImplicitLocOpBuilder &b, VectorType type,
-                                ViewType view, Value base, Value row,
-                                Value thread) {
-  int64_t bytes = view.getElementBytes();
-  Value firstRow = arith::MulIOp::create(b, createGroupWarp(b, thread),
-                                         createI32(b, format::kWarpRows));
-  row = arith::AddIOp::create(
-      b, firstRow, arith::IndexCastUIOp::create(b, b.getI32Type(), row));
-  Value byte = arith::MulIOp::create(b, createFragmentColumn(b, thread),
-                                     createI32(b, bytes));
-  ViewAddress address(b, view, base, row, byte);
-  auto pair = VectorType::get(2, type.getElementType());
-  SmallVector<Value> elements;
-  for (int64_t i = 0; i < type.getNumElements(); i += 4) {
-    Value loaded = LLVM::LoadOp::create(
-        b, pair, address.get(0, i / 4 * 8 * bytes), 2 * bytes);
-    SmallVector<Value> both = unpack(b, loaded);
-    for (int64_t copies = 0; copies < 2; ++copies)
-      llvm::append_range(elements, both);
-  }
-  return pack(b, type, elements);
-}
-
-static void createPlainStore(ImplicitLocOpBuilder &b, Value fragment,
-                             ViewType view, Value base, int64_t firstRow) {
-  auto type = cast<VectorType>(fragment.getType());
-  auto pair = VectorType::get(2, type.getElementType());
-  SmallVector<Value> elements = unpack(b, fragment);
-  forEachPair(b, type, view, base, firstRow, [&](Value address, int64_t i) {
-    LLVM::StoreOp::create(b, pack(b, pair, {elements[i], elements[i + 1]}),
-                          address, 2 * view.getElementBytes());
-  });
-}
-
-//===----------------------------------------------------------------------===//
 // Vectors of rows, columns and lanes
 //===----------------------------------------------------------------------===//
 
@@ -314,8 +248,10 @@ struct LowerFragmentLoad : OpConversionPattern<FragmentLoadOp> {
       if (view.getElementBytes() == 2)
         return createMatrixLoad(at, type, view, base, op.getTranspose(), first,
                                 createThreadOf(at, op));
-      return (op.getTranspose() ? createTurnedLoad
-                                : createPlainLoad)(at, type, view, base, first);
+      if (op.getTranspose())
+        return createTurnedLoad(at, type, view, base, first);
+      return createPlainLoad(at, type, view, base, first,
+                             createThreadOf(at, op));
     };
     rewriter.replaceOp(op, op.getRows()
                                ? createInWarpsOf(b, *op.getRows(), type, load)
@@ -341,9 +277,12 @@ struct LowerFragmentStore : OpConversionPattern<FragmentStoreOp> {
     if (view.getElementBytes() == 2)
       createMatrixStore(b, adaptor.getFragment(), view, adaptor.getView(),
                         op.getTranspose(), first, createThreadOf(b, op));
+    else if (op.getTranspose())
+      createTurnedStore(b, adaptor.getFragment(), view, adaptor.getView(),
+                        first);
     else
-      (op.getTranspose() ? createTurnedStore : createPlainStore)(
-          b, adaptor.getFragment(), view, adaptor.getView(), first);
+      createPlainStore(b, adaptor.getFragment(), view, adaptor.getView(), first,
+                       createThreadOf(b, op));
     rewriter.eraseOp(op);
     return success();
   }

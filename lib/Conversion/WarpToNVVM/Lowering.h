@@ -220,6 +220,16 @@ private:
   Value base, thread;
 };
 
+/// A fragment of f32 that lies as it is in the view. With `thread`, which may
+/// be null, the addresses are made of it.
+Value createPlainLoad(ImplicitLocOpBuilder &b, VectorType type, ViewType view,
+                      Value base, int64_t firstRow, Value thread);
+void createPlainStore(ImplicitLocOpBuilder &b, Value fragment, ViewType view,
+                      Value base, int64_t firstRow, Value thread);
+/// Row `row` of each warp's rows in the view, for all of them.
+Value createRepeatedLoad(ImplicitLocOpBuilder &b, VectorType type,
+                         ViewType view, Value base, Value row, Value thread);
+
 /// A fragment of f32 that lies turned in the view, each element by itself.
 Value createTurnedLoad(ImplicitLocOpBuilder &b, VectorType type, ViewType view,
                        Value base, int64_t firstRow);

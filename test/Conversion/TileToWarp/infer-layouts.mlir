@@ -309,3 +309,34 @@ gdn_warp.kernel @shared(%x: memref<?x64xbf16>, %y: memref<?x64xf32>) threads(256
     gdn_tile.store %dots, %y[%c0, %c0] axes [0, 1] : tensor<64x64xf32> -> memref<?x64xf32>
   }
 }
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
+
+// Rows of f32 that neither copies nor products read lie an odd number of 32 bytes apart: pairs of four rows meet different banks.
+// Rows of a panel have no conflicts as they are.
+// CHECK-LABEL: gdn_warp.kernel @wide(
+// CHECK: gdn_warp.channel "sums" depth(1) : <!gdn_warp.view<64x64xf32, stride = 288>, !gdn_warp.view<64x32xf32, swizzle = 128>>
+// CHECK: gdn_warp.fragment_store %{{.*}} -> <64x64xf32, stride = 288>
+// CHECK: gdn_warp.fragment_load %{{.*}} : <64x64xf32, stride = 288>
+gdn_warp.kernel @wide(%x: memref<?x64xf32>) threads(256) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  %sums = gdn_warp.channel "sums" depth(1) : <tensor<64x64xf32>, tensor<64x32xf32>>
+  gdn_warp.role "sums" warps(0, 4) {
+    %tile = gdn_tile.load %x[%c0, %c0] axes [0, 1] {gdn_tile.step = "sums"} : memref<?x64xf32> -> tensor<64x64xf32>
+    %half = gdn_tile.load %x[%c0, %c0] axes [0, 1] {gdn_tile.step = "sums"} : memref<?x64xf32> -> tensor<64x32xf32>
+    %more = arith.addf %tile, %tile {gdn_tile.step = "sums"} : tensor<64x64xf32>
+    %less = arith.addf %half, %half {gdn_tile.step = "sums"} : tensor<64x32xf32>
+    gdn_warp.put %more, %sums[0] at %c0 : tensor<64x64xf32>, <tensor<64x64xf32>, tensor<64x32xf32>>
+    gdn_warp.put %less, %sums[1] at %c0 : tensor<64x32xf32>, <tensor<64x64xf32>, tensor<64x32xf32>>
+  }
+  gdn_warp.role "state" warps(4, 4) {
+    %tile = gdn_warp.get %sums[0] at %c0 : <tensor<64x64xf32>, tensor<64x32xf32>> -> tensor<64x64xf32>
+    %half = gdn_warp.get %sums[1] at %c0 : <tensor<64x64xf32>, tensor<64x32xf32>> -> tensor<64x32xf32>
+    %more = arith.addf %tile, %tile {gdn_tile.step = "state"} : tensor<64x64xf32>
+    %less = arith.addf %half, %half {gdn_tile.step = "state"} : tensor<64x32xf32>
+    gdn_tile.store %more, %x[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : tensor<64x64xf32> -> memref<?x64xf32>
+    gdn_tile.store %less, %x[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : tensor<64x32xf32> -> memref<?x64xf32>
+  }
+}
