@@ -46,7 +46,48 @@ static void meet(OpBuilder &b, Location loc, Value barrier) {
                       format::kWarpgroupWarps * format::kWarpThreads);
 }
 
-static LogicalResult lower(PublishOp publish) {
+namespace {
+/// Tiles for whose products the warps have not met yet. What several store one
+/// after the other takes one meeting, in front of the first op that takes any
+/// of them.
+class Pending {
+public:
+  /// Whether the warps meet behind `made`, the next tile of its block: for it
+  /// and for those before it. Else they meet for another tile behind it.
+  bool meetsBehind(Operation *made);
+
+private:
+  /// The ops that take the tiles, by block.
+  DenseMap<Block *, SmallVector<Operation *>> takers;
+};
+} // namespace
+
+/// Adds what takes `view`, a slice of it, or what it is shared as.
+static void collectTakers(Value view, SmallVectorImpl<Operation *> &takers) {
+  for (Operation *user : view.getUsers()) {
+    if (isa<SliceOp, ShareOp>(user))
+      collectTakers(user->getResult(0), takers);
+    else
+      takers.push_back(user);
+  }
+}
+
+bool Pending::meetsBehind(Operation *made) {
+  SmallVector<Operation *> &known = takers[made->getBlock()];
+  collectTakers(made->getResult(0), known);
+  for (Operation *op = made->getNextNode(); op; op = op->getNextNode()) {
+    auto publish = dyn_cast<PublishOp>(op);
+    if (isa<ShareOp>(op) || (publish && !publish.getFragments().empty()))
+      return false;
+    if (llvm::any_of(known,
+                     [&](Operation *taker) { return op->isAncestor(taker); }))
+      break;
+  }
+  known.clear();
+  return true;
+}
+
+static LogicalResult lower(PublishOp publish, Pending &pending) {
   auto place = publish->getAttrOfType<DenseI64ArrayAttr>(
       WarpDialect::getScratchAttrName());
   if (!place)
@@ -67,8 +108,10 @@ static LogicalResult lower(PublishOp publish) {
   meet(b, loc, barrier);
   if (!publish.getFragments().empty()) {
     publish.storeTo(b, view);
-    FenceOp::create(b, loc, FenceKind::Async);
-    meet(b, loc, barrier);
+    if (pending.meetsBehind(publish)) {
+      FenceOp::create(b, loc, FenceKind::Async);
+      meet(b, loc, barrier);
+    }
   }
   publish.replaceAllUsesWith(view);
   publish.erase();
@@ -83,17 +126,14 @@ static Operation *findPrevious(Operation *op) {
   return op;
 }
 
-static void lower(ShareOp share) {
+static void lower(ShareOp share, Pending &pending) {
   OpBuilder b(share);
   Location loc = share.getLoc();
-  Operation *previous = findPrevious(share);
-  // The warps may have met behind a fence, with nothing stored since.
-  bool haveMet = isa_and_present<SyncGroupOp>(previous) &&
-                 isAsyncFence(findPrevious(previous));
-  if (!haveMet && !isAsyncFence(previous))
-    FenceOp::create(b, loc, FenceKind::Async);
-  if (!haveMet)
+  if (pending.meetsBehind(share)) {
+    if (!isAsyncFence(findPrevious(share)))
+      FenceOp::create(b, loc, FenceKind::Async);
     meet(b, loc, createBarrier(b, loc, createGroup(b, loc)));
+  }
   share.replaceAllUsesWith(share.getView());
   share.erase();
 }
@@ -101,15 +141,18 @@ static void lower(ShareOp share) {
 namespace {
 struct LowerPublish : gdn::warp::impl::LowerPublishPassBase<LowerPublish> {
   void runOnOperation() override {
-    SmallVector<PublishOp> all;
-    getOperation().walk([&](PublishOp publish) { all.push_back(publish); });
-    for (PublishOp publish : all)
-      if (failed(lower(publish)))
+    SmallVector<Operation *> made;
+    getOperation().walk([&](Operation *op) {
+      if (isa<PublishOp, ShareOp>(op))
+        made.push_back(op);
+    });
+    Pending pending;
+    for (Operation *op : made) {
+      if (auto share = dyn_cast<ShareOp>(op))
+        lower(share, pending);
+      else if (failed(lower(cast<PublishOp>(op), pending)))
         return signalPassFailure();
-    SmallVector<ShareOp> shares;
-    getOperation().walk([&](ShareOp share) { shares.push_back(share); });
-    for (ShareOp share : shares)
-      lower(share);
+    }
   }
 };
 } // namespace

@@ -138,7 +138,7 @@ gdn_warp.kernel @scratch(%x: memref<64x64xf32>) threads(128) shared(0) {
 
 // -----
 
-// What lies in a slot is shared by a fence, and a wait of the warps; directly behind a publish its wait is enough.
+// What lies in a slot is shared by a fence, and a wait of the warps, which serves a publish in front of it.
 // CHECK-LABEL: gdn_warp.kernel @share
 // CHECK: gdn_warp.fragment_store
 // CHECK-NEXT: gdn_warp.fence async
@@ -147,7 +147,8 @@ gdn_warp.kernel @scratch(%x: memref<64x64xf32>) threads(128) shared(0) {
 // CHECK: gdn_warp.sync_group
 // CHECK: gdn_warp.fragment_store
 // CHECK-NEXT: gdn_warp.fence async
-// CHECK-NEXT: gdn_warp.sync_group
+// CHECK-NOT: gdn_warp.fence
+// CHECK: gdn_warp.sync_group
 // CHECK-NEXT: gdn_warp.wgmma %{{.*}}, %[[SLOT]] transpose_b
 gdn_warp.kernel @share(%x: memref<64x64xbf16>) threads(128) shared(0) {
   gdn_warp.role "scores" warps(0, 4) {
@@ -162,6 +163,50 @@ gdn_warp.kernel @share(%x: memref<64x64xbf16>) threads(128) shared(0) {
     %c = gdn_warp.share %slot : !gdn_warp.view<64x64xbf16, swizzle = 128>
     %q = gdn_warp.wgmma %m, %c transpose_b : tensor<64x64xbf16, #gdn_warp.fragment>, <64x64xbf16, swizzle = 128>
         -> tensor<64x64xf32, #gdn_warp.fragment>
+  }
+}
+
+// -----
+
+// The warps meet once for tiles that follow each other, and where a product or a branch with one takes a tile in between, for each.
+// CHECK-LABEL: gdn_warp.kernel @share_several
+// CHECK: gdn_warp.sync_group
+// CHECK-NEXT: gdn_warp.fragment_store
+// CHECK-NEXT: %[[SLOT:.*]] = gdn_warp.view
+// CHECK-NOT: gdn_warp.sync_group
+// CHECK: gdn_warp.fragment_store %{{.*}}, %[[SLOT]]
+// CHECK-NEXT: gdn_warp.fence async
+// CHECK: gdn_warp.sync_group
+// CHECK: gdn_warp.wgmma
+// CHECK: gdn_warp.fragment_store %{{.*}}, %[[SLOT]]
+// CHECK-NEXT: gdn_warp.fence async
+// CHECK: gdn_warp.sync_group
+// CHECK: scf.if
+// CHECK: gdn_warp.fragment_store %{{.*}}, %[[SLOT]]
+// CHECK-NEXT: gdn_warp.fence async
+// CHECK: gdn_warp.sync_group
+gdn_warp.kernel @share_several(%x: memref<64x64xbf16>, %c: i1) threads(128) shared(16384) {
+  gdn_warp.role "scores" warps(0, 4) {
+    %c0 = arith.constant 0 : index
+    %c8192 = arith.constant 8192 : index
+    %m = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xbf16> -> tensor<64x64xbf16, #gdn_warp.fragment>
+    %a = gdn_warp.publish %m : tensor<64x64xbf16, #gdn_warp.fragment> -> !gdn_warp.view<64x64xbf16, swizzle = 128>
+    %slot = gdn_warp.view %c8192 : !gdn_warp.view<64x64xbf16, swizzle = 128>
+    gdn_warp.fragment_store %m, %slot : tensor<64x64xbf16, #gdn_warp.fragment> -> <64x64xbf16, swizzle = 128>
+    %b = gdn_warp.share %slot : !gdn_warp.view<64x64xbf16, swizzle = 128>
+    %p = gdn_warp.wgmma %m, %a transpose_b : tensor<64x64xbf16, #gdn_warp.fragment>, <64x64xbf16, swizzle = 128>
+        -> tensor<64x64xf32, #gdn_warp.fragment>
+    gdn_warp.fragment_store %m, %slot : tensor<64x64xbf16, #gdn_warp.fragment> -> <64x64xbf16, swizzle = 128>
+    %d = gdn_warp.share %slot : !gdn_warp.view<64x64xbf16, swizzle = 128>
+    scf.if %c {
+      %rows = gdn_warp.slice %d[0, 0] : !gdn_warp.view<64x64xbf16, swizzle = 128>
+          -> !gdn_warp.view<16x64xbf16, swizzle = 128, stride = 8192>
+      %n = gdn_warp.array_load %x[%c0, %c0] axes [0, 1] : memref<64x64xbf16> -> tensor<64x16xbf16, #gdn_warp.fragment>
+      %q = gdn_warp.wgmma %n, %rows : tensor<64x16xbf16, #gdn_warp.fragment>, <16x64xbf16, swizzle = 128, stride = 8192>
+          -> tensor<64x64xf32, #gdn_warp.fragment>
+    }
+    gdn_warp.fragment_store %m, %slot : tensor<64x64xbf16, #gdn_warp.fragment> -> <64x64xbf16, swizzle = 128>
+    %e = gdn_warp.share %slot : !gdn_warp.view<64x64xbf16, swizzle = 128>
   }
 }
 

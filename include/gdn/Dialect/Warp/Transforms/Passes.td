@@ -343,7 +343,8 @@ def LowerPublishPass : Pass<"gdn-warp-lower-publish", "::mlir::gdn::warp::Kernel
     A `gdn_warp.publish`, which has its place from `gdn-warp-allocate-shared`, becomes a view of it; a wait of
     its four warps for each other, since a product of the last time may still read the place; the stores; a
     fence, since products read through another path than threads write; and a second wait. A `gdn_warp.share`
-    becomes the fence and one wait; directly behind a publish it needs neither.
+    becomes the fence and one wait. Tiles that follow each other have one fence and wait together, behind the last
+    of them, unless something takes one of them before.
 
     ```mlir
     %b = gdn_warp.publish %m {gdn_warp.scratch = array<i64: 0, 16384>}
