@@ -152,23 +152,21 @@ Value DecayedPiece::sumWrites(Value writes, double factor) {
   return factor == 1 ? sum : b.scaled(sum, factor);
 }
 
-/// The sum of rows from each one on, and of `all`, one for each channel: of all
-/// rows less that of those before. As products with triangles: two parts in the
-/// operand type have digits enough for what bounds on gates leave of a row
-/// beside another. `mask` is 1 for each token of the sequence.
+/// The sum of rows from each one on, and of `all`, one for each channel, as a
+/// product with a triangle: two parts in the operand type have digits enough
+/// for what bounds on gates leave of a row beside another. `mask` is 1 for each
+/// token of the sequence.
 static Value sumFromRow(Program &p, Value rows, Value all, Value mask) {
   TileBuilder &b = p.b;
   ArrayRef<int64_t> shape = shapeOf(rows);
   Value tokens = b.broadcast(mask, {shape[0], shape[0]}, 0);
-  Value before = tile::CausalOp::create(b, b.round(b.neg(tokens)),
-                                        /*strict=*/true);
+  Value before = tile::CausalOp::create(b, tokens, /*strict=*/true);
   before.getDefiningOp()->setAttr(tile::kRereadAttrName,
                                   b.getI64IntegerAttr(0));
-  tokens = b.round(tokens);
+  Value from = b.round(b.sub(tokens, before));
   Value sum = b.broadcast(all, shape, 1);
   auto addPart = [&](Value part) {
-    for (Value left : {tokens, before})
-      sum = b.product("ij,jk->ik", left, part, sum);
+    sum = b.product("ij,jk->ik", from, part, sum);
   };
   Value part = share(b.round(rows));
   addPart(part);

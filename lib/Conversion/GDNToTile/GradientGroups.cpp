@@ -54,7 +54,14 @@ static void addPieceInMemory(Program &p, GradientChunk &chunk, size_t piece,
     Value first = arith::SubIOp::create(b, p.head, member.number);
     SmallVector<Value> place = tokenOffsets(
         p, chunk.t, arith::AddIOp::create(b, first, b.index(row)), channel);
-    tile = b.add(tile, b.load(sums, place, {1, 3}, shape, end));
+    // The first one, which often is the only one, adds nothing.
+    auto addThoseBefore = [&]() -> SmallVector<Value> {
+      return {b.add(tile, b.load(sums, place, {1, 3}, shape, p.end))};
+    };
+    tile = choose(
+               p, member.isFirst,
+               [&]() -> SmallVector<Value> { return {tile}; }, addThoseBefore)
+               .front();
     auto choice = scf::IfOp::create(b, member.isLast, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(choice.thenBlock());

@@ -82,21 +82,26 @@
 // CHECK: linalg.contract {{.*}} ins(%{{.*}}, %[[BLOCK]] : tensor<64x16xbf16>, tensor<16x64xbf16>) outs(%[[STATE]] :
 // CHECK: linalg.broadcast ins(%[[STEP]]
 // The value heads of a group are added up in an array, of which the first one reads nothing. The last one rounds.
+// CHECK: %[[ADDED:.*]] = scf.if
+// CHECK: scf.yield
+// CHECK: } else {
 // CHECK: %[[STORED:.*]] = gdn_tile.load %sums[{{.*}} axes [1, 3] until(%[[END:.*]], dim = 1)
-// CHECK: %[[ADDED:.*]] = arith.addf %{{.*}}, %[[STORED]]
+// CHECK: %[[SUM:.*]] = arith.addf %{{.*}}, %[[STORED]]
+// CHECK: scf.yield %[[SUM]]
 // CHECK: scf.if
 // CHECK: %[[ROUNDED:.*]] = arith.truncf %[[ADDED]]
 // CHECK: gdn_tile.store %[[ROUNDED]], %dk[
 // CHECK: } else {
 // CHECK: gdn_tile.store %[[ADDED]], %sums[
 // CHECK: gdn_tile.store {{.*}}, %dq[
-// Sums from a row on are those of all rows less those before, in two parts.
-// CHECK: %[[BEFORE:.*]] = gdn_tile.causal strict %{{.*}} {gdn_tile.reread
+// Sums from a row on are products with a triangle, of two parts.
+// CHECK: %[[BEFORE:.*]] = gdn_tile.causal strict %[[ONES:.*]] {gdn_tile.reread
+// CHECK: %[[UPPER:.*]] = arith.subf %[[ONES]], %[[BEFORE]]
+// CHECK: %[[FROM:.*]] = arith.truncf %[[UPPER]]
 // CHECK: %[[PART:.*]] = arith.truncf %{{.*}} {gdn_tile.shared
-// CHECK: linalg.contract {{.*}} ins(%{{.*}}, %[[PART]] :
-// CHECK: linalg.contract {{.*}} ins(%[[BEFORE]], %[[PART]] :
+// CHECK: linalg.contract {{.*}} ins(%[[FROM]], %[[PART]] :
 // CHECK: %[[REST:.*]] = arith.truncf %{{.*}} {gdn_tile.shared
-// CHECK: linalg.contract {{.*}} ins(%[[BEFORE]], %[[REST]] :
+// CHECK: linalg.contract {{.*}} ins(%[[FROM]], %[[REST]] :
 // CHECK: gdn_tile.store {{.*}}, %dgate[
 
 // In a cluster that carries the state its work items add up the gradients of a piece, and keys are decayed to write to it.
