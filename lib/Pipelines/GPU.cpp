@@ -114,6 +114,8 @@ void gdn::buildGDNToWarpPipeline(OpPassManager &manager,
   if (options.backward == "auto")
     lowering.backward = "three";
   lowering.clusterHeads = true;
+  if (const warp::Arch *arch = warp::findArch(options.chip))
+    lowering.workItems = arch->multiprocessors;
   buildGDNToTilePipeline(manager, lowering);
   buildTileToWarpPipeline(manager, options);
 }

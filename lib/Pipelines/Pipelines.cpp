@@ -54,6 +54,7 @@ void gdn::buildStagesToTilePipeline(OpPassManager &manager,
   tile.operandType = options.operandType;
   tile.vTiles = options.vTiles;
   tile.clusterHeads = options.clusterHeads;
+  tile.workItems = options.workItems;
   tile.twoProductChain = options.twoProductChain;
   // gdn stage ops --> gdn_tile programs and launches
   manager.addPass(createConvertGDNToTilePass(tile));

@@ -179,6 +179,9 @@ static void read(const CompileOptions &options, LoweringOptions &lowering) {
   lowering.followAdjoint = options.followAdjoint;
   lowering.stateInterval = options.stateInterval;
   lowering.clusterHeads = options.device == Device::GPU;
+  const warp::Arch *arch = warp::findArch(lowering.chip);
+  lowering.workItems =
+      options.device == Device::GPU && arch ? arch->multiprocessors : 0;
   lowering.operandType = options.operandType;
   // A GPU's V tiles are those of a product's rows unless somebody says
   // otherwise.

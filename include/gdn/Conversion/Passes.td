@@ -55,6 +55,8 @@ def ConvertGDNToTilePass : Pass<"convert-gdn-to-tile", "::mlir::ModuleOp"> {
       "Tiles that the V channels of a head are split into">,
     Option<"clusterHeads", "cluster-heads", "bool", "false",
       "Gradients that carry the state compute the value heads of a group at the same time, in a cluster of a GPU">,
+    Option<"workItems", "work-items", "int64_t", "0",
+      "Work items that the device computes at a time, by which a call chooses how many share the chunks of gradients; 0: 16 do">,
     Option<"twoProductChain", "two-product-chain", "bool", "false",
       "Fold the solve into the keys and scores: a chunk's state waits for two products instead of three">];
 }

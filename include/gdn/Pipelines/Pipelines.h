@@ -97,6 +97,11 @@ struct LoweringOptions : PassPipelineOptions<LoweringOptions> {
       llvm::cl::desc("Gradients that carry the state compute the value heads "
                      "of a group in a cluster (GPU)"),
       llvm::cl::init(false)};
+  PassOptions::Option<int64_t> workItems{
+      *this, "work-items",
+      llvm::cl::desc("Work items that the device computes at a time; 0 if that "
+                     "is not known"),
+      llvm::cl::init(0)};
   PassOptions::Option<int64_t> segmentLength{
       *this, "segment-length",
       llvm::cl::desc("Tokens of such a segment instead, a multiple of the "

@@ -113,11 +113,11 @@ static Value beginsSegment(Program &p, Value t, bool ends) {
 
 TokenRange gdn::makeKeptRange(Program &p, Value part) {
   TileBuilder &b = p.b;
-  int64_t parts = p.facts.parts, interval = p.facts.stateInterval;
+  Value interval = b.index(p.facts.stateInterval);
   Value tokens = arith::SubIOp::create(b, p.end, p.begin);
-  Value count =
-      arith::CeilDivUIOp::create(b, tokens, b.index(interval * parts));
-  Value length = arith::MulIOp::create(b, count, b.index(interval));
+  Value count = arith::CeilDivUIOp::create(
+      b, tokens, arith::MulIOp::create(b, interval, countParts(p)));
+  Value length = arith::MulIOp::create(b, count, interval);
   Value from = arith::MulIOp::create(b, part, length);
   Value first =
       arith::MinSIOp::create(b, arith::AddIOp::create(b, p.begin, from), p.end);

@@ -83,7 +83,7 @@ static tile::ProgramOp createProgram(const Stage &stage, ModuleOp module,
   }
   return createProgram(stage.op, module, symbols, inputs, outputs, names,
                        tile::ProgramOp::kMinGridRank +
-                           (stage.hasTurns ? 1 : 0));
+                           (stage.hasTurns || stage[kPartCount] ? 1 : 0));
 }
 
 //===----------------------------------------------------------------------===//
@@ -179,6 +179,11 @@ LogicalResult ConvertGDNToTile::convert(Stage &stage, FloatType operandType,
   }
   if (failed(setCluster(stage)))
     return failure();
+  if (stage.sharesChunks && workItems > 0) {
+    OpBuilder b(stage.op);
+    stage.inputs.push_back({kPartCount, chooseParts(b, stage, workItems)});
+    facts.parts = 1;
+  }
   auto module =
       dyn_cast<ModuleOp>(SymbolTable::getNearestSymbolTable(stage.op));
   if (!module)
@@ -201,11 +206,13 @@ LogicalResult ConvertGDNToTile::convert(Stage &stage, FloatType operandType,
 }
 
 void ConvertGDNToTile::runOnOperation() {
-  if (vTiles < 0) {
-    getOperation().emitError("expected v-tiles of at least 0, got ")
-        << vTiles.getValue();
-    return signalPassFailure();
-  }
+  for (auto [name, value] : {std::pair("v-tiles", vTiles.getValue()),
+                             std::pair("work-items", workItems.getValue())})
+    if (value < 0) {
+      getOperation().emitError("expected ")
+          << name << " of at least 0, got " << value;
+      return signalPassFailure();
+    }
   FailureOr<FloatType> operandType = parseOperandType();
   if (failed(operandType))
     return signalPassFailure();

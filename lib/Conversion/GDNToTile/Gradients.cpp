@@ -38,7 +38,7 @@ static void writeChunksInTurn(Program &p) {
     group.firstHead = maskTo32Bits(p, group.firstHead);
     range = enterBlock(p, group.firstHead, group.size);
   } else {
-    Value offset = arith::MulIOp::create(b, p.tile, b.index(p.facts.C));
+    Value offset = arith::MulIOp::create(b, getPart(p), b.index(p.facts.C));
     // Addresses of sums in memory leave few registers for what the loop keeps.
     if (addsInMemory(p, group) && group.known != 1) {
       group.firstHead = maskTo32Bits(p, group.firstHead);
@@ -46,8 +46,11 @@ static void writeChunksInTurn(Program &p) {
     }
     range = {arith::AddIOp::create(b, p.begin, offset), p.end};
   }
-  forEachMember(p, group, range.first, range.end,
-                b.index(p.facts.C * p.facts.parts),
+  // A block is a range of its own.
+  Value step = b.index(p.facts.C);
+  if (!p["progress"])
+    step = arith::MulIOp::create(b, countParts(p), step);
+  forEachMember(p, group, range.first, range.end, step,
                 [&](Value t, const Member &member, GroupSums &sums) {
                   GradientChunk chunk = beginGradientChunk(p, t, source);
                   for (size_t piece = 0; piece < chunk.in.k.size(); ++piece)
@@ -160,10 +163,11 @@ static Pieces writePieceInCluster(Program &p, GradientChunk &chunk,
 static void writeInCluster(Program &p) {
   TileBuilder &b = p.b;
   Group group = makeGroup(p);
-  Value member = p.zero, part = p.tile;
+  Value member = p.zero, part = getPart(p);
   if (p.facts.cluster > 1) {
     member = arith::RemUIOp::create(b, p.tile, b.index(p.facts.cluster));
-    part = arith::DivUIOp::create(b, p.tile, b.index(p.facts.cluster));
+    if (part == p.tile)
+      part = arith::DivUIOp::create(b, p.tile, b.index(p.facts.cluster));
   }
   enterMember(p, group, member);
   // Outside of the loop: so stores of pieces are known to be disjoint.
@@ -219,7 +223,7 @@ static void loadGroupStates(Program &p, const Group &group,
 static void writeGroupInTurn(Program &p) {
   TileBuilder &b = p.b;
   Group group = makeGroup(p);
-  TokenRange range = makeKeptRange(p, p.tile);
+  TokenRange range = makeKeptRange(p, getPart(p));
   bool isKnown = !ShapedType::isDynamic(group.known);
   Value states = memref::AllocOp::create(
       b, MemRefType::get({group.known, p.facts.V, p.facts.K}, b.getF32Type()),

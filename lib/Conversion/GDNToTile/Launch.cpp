@@ -129,7 +129,7 @@ static OpFoldResult plusOne(OpBuilder &b, Location loc, OpFoldResult count) {
   return arith::AddIOp::create(b, loc, value, one).getResult();
 }
 
-static OpFoldResult countDim(OpBuilder &b, const Stage &stage, Axis dim) {
+OpFoldResult gdn::countDim(OpBuilder &b, const Stage &stage, Axis dim) {
   Location loc = stage.op->getLoc();
   switch (dim) {
   case Axis::Batch:
@@ -256,6 +256,8 @@ void gdn::replaceByLaunch(const Stage &stage, tile::ProgramOp program) {
                              index(b.getIndexAttr(tiles))};
   if (stage.hasTurns)
     grid.push_back(countTurns(b, stage));
+  if (Value parts = stage[kPartCount])
+    grid.push_back(parts);
   Value tokens = index(sizeOf(b, loc, stage.rows(), stage.tokenDim()));
   SmallVector<Value> inputs, outputs;
   for (const NamedInput &input : stage.inputs)

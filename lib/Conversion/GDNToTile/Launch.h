@@ -20,6 +20,15 @@ tile::ProgramOp createProgram(Operation *op, ModuleOp module,
                               TypeRange outputs, ArrayRef<StringRef> names,
                               int64_t gridRank);
 
+/// The size of a dimension of a stage's arrays.
+OpFoldResult countDim(OpBuilder &b, const Stage &stage, Axis dim);
+
+/// The number of parts of each sequence whose gradients are computed side by
+/// side on a device that computes `workItems` work items at a time: about as
+/// many as fill it, with few work items of few chunks. An index in front of the
+/// launch.
+Value chooseParts(OpBuilder &b, const Stage &stage, int64_t workItems);
+
 /// Replaces the stage by a launch of its program.
 void replaceByLaunch(const Stage &stage, tile::ProgramOp program);
 

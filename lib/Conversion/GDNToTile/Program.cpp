@@ -221,6 +221,13 @@ gdn::forEachChunk(Program &p, ValueRange carried,
   return llvm::to_vector_of<Value>(loop.getResults());
 }
 
+Value gdn::getPart(Program &p) { return p[kPartCount] ? p.turn : p.tile; }
+
+Value gdn::countParts(Program &p) {
+  Value count = p[kPartCount];
+  return count ? count : Value(p.b.index(p.facts.parts));
+}
+
 SmallVector<Value> gdn::choose(Program &p, Value condition,
                                function_ref<SmallVector<Value>()> yes,
                                function_ref<SmallVector<Value>()> no,

@@ -81,6 +81,10 @@ struct StageFacts {
   bool reverse = false;
 };
 
+/// The number of parts of each sequence that take its chunks in turn, where the
+/// call says how many; a part is a work item's coordinate then.
+inline constexpr StringLiteral kPartCount = "part_count";
+
 /// Work items that cut a sequence into parts of segments.
 inline constexpr int64_t kCuttingItems = 8;
 
@@ -100,7 +104,8 @@ struct Program {
   Value firstK;
   /// The number of the V tile, or of the part of a sequence's chunks.
   Value tile;
-  /// The turn in which the work item runs, where there are several; else null.
+  /// The turn in which the work item runs, or the part of a sequence's chunks
+  /// that it has, where the call says how many there are; else null.
   Value turn;
   /// Tokens [begin, end) of batch index `batch`.
   Value batch, begin, end;
@@ -252,6 +257,11 @@ SmallVector<Value>
 forEachChunk(Program &p, ValueRange carried,
              function_ref<SmallVector<Value>(Value t, ValueRange carried)> body,
              bool reversed = false);
+
+/// The part of a sequence's chunks that the work item has, and how many parts
+/// there are.
+Value getPart(Program &p);
+Value countParts(Program &p);
 
 /// Values of `yes` where `condition` holds, else those of `no`. Each branch is
 /// of one step: a kernel may give steps to different warps. `likely` is the

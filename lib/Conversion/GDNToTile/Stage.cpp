@@ -34,9 +34,8 @@ struct StageForm {
 };
 } // namespace
 
-/// Parts of a sequence whose gradients, or states, are computed side by side:
-/// enough that the heads of one sequence fill a machine, few enough that empty
-/// parts of short ones do not count.
+/// Parts of a sequence whose gradients are computed side by side where the pass
+/// does not know the device.
 static constexpr int64_t kParts = 16;
 
 static constexpr StringLiteral kBoundaries = "cu_seqlens";
@@ -387,6 +386,7 @@ std::optional<Stage> gdn::readStage(Operation *op) {
   // Blocks of chunks from the end of sequences take the place of parts.
   if (stage["progress"])
     stage.facts.parts = 1;
+  stage.sharesChunks = isa<GradientsStageOp>(op) && stage.facts.parts > 1;
   stage.hasTurns =
       stage["progress"] || (isa<FusedStageOp>(op) && stage["before"]);
   return stage;

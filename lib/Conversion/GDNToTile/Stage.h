@@ -65,6 +65,9 @@ struct Stage {
   /// Whether each work item runs in one of several turns, the first of which
   /// wait less for a stage that runs at the same time, or not at all.
   bool hasTurns = false;
+  /// Whether the chunks of a sequence need nothing of each other, and as many
+  /// work items as a call says share them.
+  bool sharesChunks = false;
   /// Whether operands of products are rounded to the operand type.
   bool rounds = false;
   /// Writes the program's body.

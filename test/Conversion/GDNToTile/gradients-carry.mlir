@@ -5,12 +5,16 @@
 // HEADS: error: 'gdn.stage.gradients' op expected 1, 2 or 4 value heads a query/key head with a state_interval of 256, got 8
 // ANY: error: 'gdn.stage.gradients' op expected static numbers of heads with a state_interval of 256, got dynamic ones
 
-// A work item has one value head of two, and a part of a sequence, whole intervals of 512 tokens. It loads the kept state before
+// A work item has one value head of two, and a part of a sequence, whole intervals of 512 tokens; the call says how many parts. It loads the kept state before
 // its first token and carries the state, in pieces of 64 x 64. Each of the two keeps half of the columns of a piece.
 // CHECK-LABEL: gdn_tile.program @layer_gradients(
-// CHECK-SAME: work_item(%n, %h, %vt)
-// CHECK: %[[MEMBER:.*]] = arith.remui %vt, %c2
-// CHECK: %[[PART:.*]] = arith.divui %vt, %c2
+// CHECK-SAME: %part_count: index
+// CHECK-SAME: work_item(%n, %h, %vt, %[[PART:[a-z0-9]+]])
+// CHECK: arith.remui %vt, %c2
+// CHECK: %[[TOKENS:.*]] = arith.muli %part_count, %c512
+// CHECK: %[[COUNT:.*]] = arith.ceildivui %{{.*}}, %[[TOKENS]]
+// CHECK: %[[LENGTH:.*]] = arith.muli %[[COUNT]], %c512
+// CHECK: arith.muli %[[PART]], %[[LENGTH]]
 // CHECK-COUNT-4: gdn_tile.load %states[
 // CHECK: scf.for %[[T:.*]] = %{{.*}} to %{{.*}} step %c64 iter_args({{.*}}) -> (tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>)
 // CHECK: gdn_tile.load %writes[%batch, %[[T]], {{.*}} axes [3, 1]
@@ -23,7 +27,8 @@
 // CHECK: arith.truncf %[[DK]]
 // CHECK: gdn_tile.store %{{.*}}, %dk[
 // CHECK-COUNT-2: gdn_tile.cluster_sum {{.*}}gdn_tile.step = "high_keys"
-// CHECK: gdn_tile.launch @layer_gradients grid(%{{.*}}, %c1{{.*}}, %c32{{.*}})
+// CHECK: %[[PARTS:.*]] = arith.remui %{{.*}}, %c65536
+// CHECK: gdn_tile.launch @layer_gradients grid(%{{.*}}, %c1{{.*}}, %c2{{.*}}, %[[PARTS]]){{.*}} ins({{.*}}%[[PARTS]]
 
 // A CPU runs work items one after the other: the value heads are at turn, and their states lie in memory.
 // CPU-LABEL: gdn_tile.program @layer_gradients(
