@@ -298,6 +298,13 @@ static bool areOfRows(const Access &x, const Access &y) {
          });
 }
 
+/// The role that runs `op`, which may stand in a branch.
+static unsigned findRole(const Partition &partition, Operation *op) {
+  while (!partition.roles.contains(op))
+    op = op->getParentOp();
+  return partition.roles.lookup(op);
+}
+
 /// Whether what `load` takes is there until it has been taken: `store` writes
 /// other elements, or a step updates these, which the same threads hold, or the
 /// role of both has the rows for itself and its warps do not take turns.
@@ -305,11 +312,10 @@ static bool areOrdered(const Partition &partition, tile::LoadOp load,
                        tile::StoreOp store) {
   if (areDisjoint(load, store))
     return true;
-  RoleSpecAttr role =
-      partition.getRole(partition.getMakingRole(load.getResult()));
-  if (store->hasAttr(tile::kOwnRowsAttrName) && !role.getRoundRobin() &&
-      partition.roles.lookup(load) == partition.roles.lookup(store) &&
-      areOfRows(load, store))
+  unsigned role = findRole(partition, load);
+  if (store->hasAttr(tile::kOwnRowsAttrName) &&
+      !partition.getRole(role).getRoundRobin() &&
+      role == findRole(partition, store) && areOfRows(load, store))
     return true;
   return getStep(load) == getStep(store) && areSame(load, store);
 }

@@ -302,9 +302,11 @@ LogicalResult RoleLayouts::convertStore(tile::StoreOp store) {
   bool hasRows = isEncoded<FragmentAttr>((*tile).getType()) ||
                  isEncoded<RowsAttr>((*tile).getType());
   Value sumEnd = stored ? map.lookupOrDefault(stored.getEnd()) : Value();
-  ArrayStoreOp::create(b, loc, *tile, array, offsets, store.getAxesAttr(), end,
-                       store.getDimAttr(), sumEnd,
-                       hasRows ? getRows(old) : DenseI64ArrayAttr());
+  auto stores = ArrayStoreOp::create(
+      b, loc, *tile, array, offsets, store.getAxesAttr(), end,
+      store.getDimAttr(), sumEnd, hasRows ? getRows(old) : DenseI64ArrayAttr());
+  if (store->hasAttr(tile::kSeldomAttrName))
+    stores->setAttr(WarpDialect::getLateAddressesAttrName(), b.getUnitAttr());
   return success();
 }
 

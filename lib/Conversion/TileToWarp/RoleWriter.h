@@ -89,6 +89,7 @@ private:
   Progress writeWorkItems();
   void writeWorkItem(Progress &progress);
   void takeOutside();
+  void makeNumbers();
   void putResults();
   void advance(Progress &progress, Value count);
   Value writeCount();

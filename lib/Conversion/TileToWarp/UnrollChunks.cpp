@@ -102,7 +102,9 @@ static bool isAtOrBehind(Value value, scf::ForOp loop) {
 
 /// Whether the end of an access cuts all of it in chunks past the last one.
 template <typename Op> static bool isCutPastEnd(Op access, scf::ForOp loop) {
-  return access.getEnd() && access.getEnd() == loop.getUpperBound() &&
+  if (!access.getEnd() || loop->hasAttr(kCutPastEndAttrName))
+    return static_cast<bool>(access.getEnd());
+  return access.getEnd() == loop.getUpperBound() &&
          isAtOrBehind(access.getOffsets()[*access.getDim()], loop);
 }
 

@@ -182,10 +182,12 @@ bool gdn::isEachToken(Value offset, Value end) {
 }
 
 /// The dimension along which the array of a store has the tokens up to `end`,
-/// where the store ends too: one for each of them, in a loop over them, needs
-/// no end of its own.
+/// where the store ends at the latest: one for each of them, in a loop over
+/// them, needs no end of its own.
 static std::optional<int64_t> findTokenDim(tile::StoreOp store, Value end) {
-  if (store.getEnd() == end)
+  auto nearer = store.getEnd() ? store.getEnd().getDefiningOp<arith::MinSIOp>()
+                               : arith::MinSIOp();
+  if (store.getEnd() == end || (nearer && nearer.getLhs() == end))
     return store.getDim();
   if (store.getEnd())
     return std::nullopt;

@@ -147,6 +147,25 @@ void RoleWriter::takeOutside() {
             lookup(value, vTile);
 }
 
+/// Makes the numbers that ops of the loop take and that are to be made before
+/// it.
+void RoleWriter::makeNumbers() {
+  SmallVector<Operation *> open;
+  for (auto &[op, owner] : partition.roles)
+    if (owner == role && partition.findLoop(op) == loop)
+      open.push_back(op);
+  DenseSet<Operation *> seen;
+  while (!open.empty())
+    for (Value value : getTakenValues(open.pop_back_val())) {
+      Operation *maker = value.getDefiningOp();
+      if (!maker || !isFree(maker) || !seen.insert(maker).second)
+        continue;
+      if (maker->hasAttr(tile::kBeforeLoopsAttrName))
+        lookup(value, 0);
+      open.push_back(maker);
+    }
+}
+
 /// Hands what the loop carried to the roles that take it.
 void RoleWriter::putResults() {
   for (Value result : getLoop().getResults())
@@ -184,8 +203,10 @@ void RoleWriter::advance(Progress &progress, Value count) {
 void RoleWriter::writeLoop(Progress &progress) {
   if (!partition.needs[role][loop].runs && partition.loops.size() == 1)
     return;
-  if (partition.needs[role][loop].runs)
+  if (partition.needs[role][loop].runs) {
     takeOutside();
+    makeNumbers();
+  }
   Value count = writeCount();
   Value &first = progress.clocks[partition.getClock(loop)];
   shifts.assign(partition.clocks.size(), Value());

@@ -18,8 +18,8 @@ namespace mlir::gdn::tile {
 inline constexpr llvm::StringLiteral kNeutralPastEndAttrName =
     "gdn_tile.neutral_past_end";
 
-/// Unit attribute of an unrolled `scf.for`: the ends of its loads cut those of
-/// chunks past its last one.
+/// Unit attribute of an `scf.for`: the ends of its loads cut those of chunks
+/// past its last one; before it is unrolled, of all accesses that have ends.
 inline constexpr llvm::StringLiteral kCutPastEndAttrName =
     "gdn_tile.cut_past_end";
 
@@ -57,6 +57,16 @@ inline constexpr llvm::StringLiteral kWordsAttrName = "gdn_tile.words";
 /// item accesses it, or the rows that loads of the same step and shape take. So
 /// a thread finds what it stored, whichever row that is.
 inline constexpr llvm::StringLiteral kOwnRowsAttrName = "gdn_tile.own_rows";
+
+/// Unit attribute of an op outside of loops that makes a number of what it
+/// loads: a role that takes the number in a loop makes it before that, so that
+/// no iteration waits for the load.
+inline constexpr llvm::StringLiteral kBeforeLoopsAttrName =
+    "gdn_tile.before_loops";
+
+/// Unit attribute of a `gdn_tile.store` that few iterations of a loop run: a
+/// kernel makes its addresses there, and none of them waits in registers.
+inline constexpr llvm::StringLiteral kSeldomAttrName = "gdn_tile.seldom";
 
 } // namespace mlir::gdn::tile
 
