@@ -26,7 +26,9 @@ static void forwardHead(const Problem &p, int64_t n, int64_t head,
   std::vector<double> &kept =
       p.stepRows ? result.stepStates : result.finalState;
   int64_t end = p.sequenceStart(n + 1), begin = p.sequenceStart(n);
-  int64_t most = p.stepIndices.empty() ? chunkTokens : 1;
+  int64_t most = p.keepsTokens()           ? 1
+                 : p.stepIntervals.empty() ? chunkTokens
+                                           : p.keptTokens();
   for (int64_t first = begin; first < end; first += most) {
     int64_t tokens = std::min(most, end - first);
     if (std::optional<int64_t> parent = p.parentRow(n, first - begin))
@@ -39,12 +41,13 @@ static void forwardHead(const Problem &p, int64_t n, int64_t head,
       storeColumns(p, o.data(), head, first, tokens, block, result.o);
     }
     progress.add(tokens);
-    if (std::optional<int64_t> step = p.stepRow(n, first - begin))
-      storeState(p, state, *step, head, kept);
-    if (auto step = p.intervalRow(n, first + tokens - begin))
+    std::optional<int64_t> step =
+        p.keepsTokens() ? p.stepRow(n, first - begin)
+                        : p.intervalRow(n, first + tokens - begin);
+    if (step)
       storeState(p, state, *step, head, kept);
   }
-  if (p.stepIndices.empty() || p.stepRows)
+  if (!p.keepsTokens() || p.stepRows)
     storeState(p, state, *row, head, result.finalState);
 }
 

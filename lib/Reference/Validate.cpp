@@ -185,17 +185,18 @@ static std::string checkSteps(const Problem &p) {
     return checkArray(name, {numbers.begin(), numbers.end()}, shape);
   };
   if (!p.stepIntervals.empty()) {
-    Extent bounds{"N+1", p.numSequences() + 1};
-    std::string error = check("step_starts", p.stepStarts, {bounds});
-    if (error.empty())
-      error = check("step_intervals", p.stepIntervals, {n});
-    return error.empty()
-               ? checkArray("step_states", p.stepStates, {rows, h, k, v})
-               : error;
+    std::string error = check("step_intervals", p.stepIntervals, {n});
+    if (error.empty() && p.stepIndices.empty())
+      error =
+          check("step_starts", p.stepStarts, {{"N+1", p.numSequences() + 1}});
+    if (!error.empty())
+      return error;
+  } else if (p.stepIndices.empty()) {
+    return {};
   }
   if (p.stepIndices.empty())
-    return {};
-  if (p.stateIndices.empty())
+    return checkArray("step_states", p.stepStates, {rows, h, k, v});
+  if (p.stateIndices.empty() && (p.keepsTokens() || !p.stepRows))
     return "expected state_indices with step_indices, got none";
   std::string error = check("step_indices", p.stepIndices, {n, steps});
   if (error.empty() && !p.parents.empty())

@@ -59,9 +59,6 @@ enum class StateLayout { KV, VK };
 /// One call of the operator: shapes, options and inputs. An input that the text
 /// below calls optional is absent when its vector is empty.
 struct Problem {
-  /// States in between are kept after multiples of so many tokens.
-  static constexpr int64_t keptTokens = 64;
-
   int64_t B = 1, T = 0, Hq = 1, H = 1, K = 1, V = 1;
 
   /// Optional: N + 1 offsets from 0 to T; equal neighbours are an empty
@@ -88,17 +85,18 @@ struct Problem {
   /// Optional, [N], with stateIndices: a sequence with false begins with zeros,
   /// whatever its row holds.
   std::vector<bool> hasInitialState;
-  /// Optional, [N, steps], with stateIndices: the row that keeps the state
-  /// after each token of a sequence, of stepStates or, without it, of the pool,
-  /// which gets no other states then. Rows are as those of stateIndices.
+  /// Optional, [N, steps]: the row that keeps the state after each token of a
+  /// sequence, of stepStates or, without it, of the pool, which gets no other
+  /// states then. Rows are as those of stateIndices, which go with them.
   /// parents, optional, names the token that each one follows, if that is
   /// before the one before it and was kept.
   std::vector<int64_t> stepIndices, parents;
   int64_t steps = 0;
-  /// Optional, [N + 1] and [N], with stepStates: sequence n keeps the state
-  /// after each multiple of stepIntervals[n] tokens that is one of keptTokens,
-  /// in rows from stepStarts[n] to before stepStarts[n + 1].
-  std::vector<int64_t> stepStarts, stepIntervals;
+  /// Optional, [N]: a sequence keeps the state after each multiple of so many
+  /// tokens, if they are a multiple of keptTokens(), and no other one: in rows
+  /// of stepIndices, or without these in rows of stepStates from stepStarts[n]
+  /// to before stepStarts[n + 1].
+  std::vector<int64_t> stepIntervals, stepStarts;
   /// Optional: rows that steps are kept in, stepRows of them.
   std::vector<double> stepStates;
   int64_t stepRows = 0;
@@ -155,14 +153,23 @@ struct Problem {
       return std::nullopt;
     return rowOf(stepIndices[n * steps + step], stepRows ? stepRows : poolSize);
   }
+  /// Intervals between kept states are multiples of so many tokens.
+  int64_t keptTokens() const { return gateKind == GateKind::Channel ? 16 : 64; }
+  /// Whether the state after each token is kept.
+  bool keepsTokens() const {
+    return !stepIndices.empty() && stepIntervals.empty();
+  }
   /// The row that keeps the state after the first `tokens` of sequence n, or
   /// none.
   std::optional<int64_t> intervalRow(int64_t n, int64_t tokens) const {
-    if (stepIntervals.empty() || stepIntervals[n] < 1 || tokens == 0 ||
-        tokens % stepIntervals[n] != 0 || tokens % keptTokens != 0 ||
-        !stateRow(n))
+    if (stepIntervals.empty() || stepIntervals[n] < 1 ||
+        stepIntervals[n] % keptTokens() != 0 || tokens == 0 ||
+        tokens % stepIntervals[n] != 0 || !stateRow(n))
       return std::nullopt;
-    int64_t row = stepStarts[n] + tokens / stepIntervals[n] - 1;
+    int64_t step = tokens / stepIntervals[n] - 1;
+    if (!stepIndices.empty())
+      return stepRow(n, step);
+    int64_t row = stepStarts[n] + step;
     if (row < 0 || row >= std::min(stepStarts[n + 1], stepRows))
       return std::nullopt;
     return row;

@@ -9,6 +9,8 @@
 #include "Chain.h"
 #include "Kept.h"
 
+#include "gdn/Dialect/Tile/IR/LoopAttributes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -165,15 +167,24 @@ void gdn::writeFused(Program &p) {
   if (decayFree)
     carried.push_back(b.scalar(0.0));
   KeptStates kept = readKeptStates(p);
+  Value end = std::exchange(p.end, endOfLoop(p, kept));
   carried = forEachChunk(
-      p, carried, [&](Value t, ValueRange carried) -> SmallVector<Value> {
-        keepStateOfChunkT(p, kept, t, [&] { return trueState(p, carried); });
+      p, carried, [&](Value place, ValueRange carried) -> SmallVector<Value> {
+        keepStateOfChunkT(p, kept, place,
+                          [&] { return trueState(p, carried); });
+        Value t = enterChunk(p, kept, place, end);
         if (!decayFree)
           return {writeStateStep(p, t, carried[0])};
         return writeDecayFreeStep(p, t, carried);
       });
+  if (p.end != end) {
+    // Where an interval ends within a block, chunks have ends of their own.
+    carried.front().getDefiningOp()->setAttr(tile::kCutPastEndAttrName,
+                                             b.getUnitAttr());
+    p.end = end;
+  }
   Value state = trueState(p, carried);
-  keepStateT(p, kept, p.end, [&] { return state; });
+  keepLastStateT(p, kept, state);
   if (isOfSegments)
     storeSequenceState(p, state, isBusy);
   else

@@ -217,18 +217,25 @@ void storeStateT(Program &p, Value state, StringRef name = "final_state");
 /// And S^T after it, as it is kept, if it has a row.
 Value loadStepT(Program &p, Value t, Value carried);
 Value keepStepT(Program &p, Value t, Value state);
-/// Which states in between a sequence keeps: after each `interval` tokens, in
-/// rows from `first` to before `end`. Null values in a stage that keeps none.
+/// Which states in between a sequence keeps: `count` of them, one after each
+/// `interval` tokens, for which a loop over chunks has whole `blocks`, whose
+/// `inverse` is (2^32 - 1) / blocks, rounded down. Null values in a stage that
+/// keeps none.
 struct KeptStates {
-  Value interval, first, end;
+  Value interval, blocks, inverse, count;
 };
 KeptStates readKeptStates(Program &p);
-/// Stores S^T, which `read` gives, if it is kept as the state before token t.
-void keepStateT(Program &p, const KeptStates &kept, Value t,
-                function_ref<Value()> read);
-/// The same in a loop over chunks, for the state before the chunk at token t.
-void keepStateOfChunkT(Program &p, const KeptStates &kept, Value t,
+/// Where the loop over chunks of a sequence that keeps such states ends.
+Value endOfLoop(Program &p, const KeptStates &kept);
+/// The first token of the chunk at `place` of the loop, in a sequence up to
+/// `end`. The work item's end becomes that of the chunk's tokens.
+Value enterChunk(Program &p, const KeptStates &kept, Value place, Value end);
+/// Stores S^T, which `read` gives, if it is kept as the state before the chunk
+/// at `place` of the loop.
+void keepStateOfChunkT(Program &p, const KeptStates &kept, Value place,
                        function_ref<Value()> read);
+/// The same of the state behind the last token.
+void keepLastStateT(Program &p, const KeptStates &kept, Value state);
 /// Stores o^T [vTileChannels, C] of the chunk at token t.
 void storeOutputT(Program &p, Value t, Value output);
 

@@ -72,8 +72,8 @@ static constexpr StringLiteral kStates[] = {"initial_state",  "final_state",
                                             "d_final_state",  "step_states"};
 
 /// What else a call may be without.
-static constexpr StringLiteral kOptional[] = {"has_initial_state",
-                                              "num_accepted"};
+static constexpr StringLiteral kOptional[] = {
+    "has_initial_state", "num_accepted", "step_indices", "step_starts"};
 
 /// Checks and keeps what is noted of the array `name`.
 static LogicalResult keepNotes(Stage &stage, StringRef name, Type type,

@@ -6,35 +6,35 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Program.h"
+#include "States.h"
 
-#include "gdn/Dialect/GDN/IR/Support.h"
 #include "gdn/Dialect/Tile/IR/LoopAttributes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
-#include <limits>
-
 using namespace mlir;
 using namespace mlir::gdn;
 
-/// Offsets and axes of S^T in a row of an array of states.
-static std::pair<SmallVector<Value>, SmallVector<int64_t>>
-stateAccess(Program &p, Value row) {
+std::pair<SmallVector<Value>, SmallVector<int64_t>>
+gdn::stateAccess(Program &p, Value row) {
   if (p.facts.stateLayout == StateLayout::KV)
     return {{row, p.head, p.zero, p.firstV}, {3, 2}};
   return {{row, p.head, p.firstV, p.zero}, {2, 3}};
 }
 
-/// What `read` gives of the array `name`, or `otherwise` in a call without it:
-/// a loop, which any role of a kernel may run over numbers, takes no turn then.
-static Value readIfThere(Program &p, StringRef name, Value otherwise,
-                         function_ref<Value()> read) {
+bool gdn::isOptional(const Program &p, StringRef name) {
+  return llvm::is_contained(p.facts.optionalArrays, name);
+}
+
+Value gdn::readIfThere(Program &p, StringRef name, Value otherwise,
+                       function_ref<Value()> read) {
   TileBuilder &b = p.b;
-  if (!llvm::is_contained(p.facts.optionalArrays, name))
+  if (!isOptional(p, name))
     return read();
+  // A loop, which any role of a kernel may run over numbers: it takes no turn
+  // where the array is absent.
   Value one = b.index(1);
   Value turns =
       arith::MinUIOp::create(b, memref::DimOp::create(b, p[name], 0), one);
@@ -45,8 +45,7 @@ static Value readIfThere(Program &p, StringRef name, Value otherwise,
   return loop.getResult(0);
 }
 
-/// Whether `row` is one of `count` that a sequence may name.
-static Value isRow(Program &p, Value row, Value count) {
+Value gdn::isRow(Program &p, Value row, Value count) {
   // Below zero it is a large number.
   Value is = arith::CmpIOp::create(p.b, arith::CmpIPredicate::ult, row, count);
   if (Value first = p["first_state"])
@@ -56,8 +55,7 @@ static Value isRow(Program &p, Value row, Value count) {
   return is;
 }
 
-/// The tokens of a sequence whose states are kept.
-static Value countSteps(Program &p) {
+Value gdn::countSteps(Program &p) {
   return memref::DimOp::create(p.b, p["step_indices"], 1);
 }
 
@@ -106,7 +104,7 @@ void gdn::skipUnnamed(Program &p) {
 Value gdn::isThere(Program &p, StringRef name) {
   if (p.hasState)
     return p.hasState;
-  if (!llvm::is_contained(p.facts.optionalArrays, name))
+  if (!isOptional(p, name))
     return {};
   Value rows = memref::DimOp::create(p.b, p[name], 0);
   return arith::CmpIOp::create(p.b, arith::CmpIPredicate::ne, rows, p.zero);
@@ -169,93 +167,10 @@ void gdn::storeStateT(Program &p, Value state, StringRef name) {
 }
 
 //===----------------------------------------------------------------------===//
-// States after so many tokens
-//===----------------------------------------------------------------------===//
-
-/// States are kept after multiples of this.
-static constexpr int64_t kKeptTokens = support::savedStateMultiple;
-
-KeptStates gdn::readKeptStates(Program &p) {
-  if (!p["step_intervals"])
-    return {};
-  TileBuilder &b = p.b;
-  // No state is kept if the interval is longer than any sequence.
-  Value most = b.index(std::numeric_limits<int32_t>::max());
-  Value interval = loadNumber(p, "step_intervals", {p.sequence});
-  Value isSome =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, interval, p.zero);
-  interval = arith::SelectOp::create(
-      b, isSome, arith::MinSIOp::create(b, interval, most), most);
-  Value next = arith::AddIOp::create(b, p.sequence, b.index(1));
-  Value rows = memref::DimOp::create(b, p["step_states"], 0);
-  return {
-      b.toI32(interval), loadNumber(p, "step_starts", {p.sequence}),
-      arith::MinSIOp::create(b, loadNumber(p, "step_starts", {next}), rows)};
-}
-
-void gdn::keepStateT(Program &p, const KeptStates &kept, Value t,
-                     function_ref<Value()> read) {
-  if (!kept.interval)
-    return;
-  TileBuilder &b = p.b;
-  auto compare = [&](arith::CmpIPredicate predicate, Value x, Value y) {
-    return arith::CmpIOp::create(b, predicate, x, y);
-  };
-  auto both = [&](Value x, Value y) -> Value {
-    return arith::AndIOp::create(b, x, y);
-  };
-  // 32 bits: a division of 64 is a call.
-  Value tokens = b.toI32(arith::SubIOp::create(b, t, p.begin));
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIntOp::create(b, value, 32);
-  };
-  auto isMultiple = [&](Value of) {
-    return compare(arith::CmpIPredicate::eq,
-                   arith::RemUIOp::create(b, tokens, of), constant(0));
-  };
-  Value number = b.toIndex(arith::DivUIOp::create(b, tokens, kept.interval));
-  Value row = arith::SubIOp::create(
-      b, arith::AddIOp::create(b, kept.first, number), b.index(1));
-  Value keeps =
-      both(isMultiple(kept.interval), isMultiple(constant(kKeptTokens)));
-  keeps = both(keeps, compare(arith::CmpIPredicate::ne, tokens, constant(0)));
-  keeps = both(keeps, both(compare(arith::CmpIPredicate::sge, row, p.zero),
-                           compare(arith::CmpIPredicate::slt, row, kept.end)));
-  auto [offsets, axes] = stateAccess(p, row);
-  auto branch = scf::IfOp::create(b, keeps, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  Value state = read();
-  b.step("state");
-  b.store(state, p["step_states"], offsets, axes);
-}
-
-void gdn::keepStateOfChunkT(Program &p, const KeptStates &kept, Value t,
-                            function_ref<Value()> read) {
-  if (!kept.interval)
-    return;
-  TileBuilder &b = p.b;
-  // Chunks that begin at multiples of this: a kernel has code for these alone.
-  int64_t chunks = kKeptTokens / p.facts.C;
-  if (chunks == 1)
-    return keepStateT(p, kept, t, read);
-  Value rest = arith::RemUIOp::create(b, arith::SubIOp::create(b, t, p.begin),
-                                      b.index(kKeptTokens));
-  Value begins =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rest, p.zero);
-  auto branch = scf::IfOp::create(b, begins, /*withElseRegion=*/false);
-  branch->setAttr(tile::kEveryAttrName, b.getI64IntegerAttr(chunks));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  keepStateT(p, kept, t, read);
-}
-
-//===----------------------------------------------------------------------===//
 // States after tokens
 //===----------------------------------------------------------------------===//
 
-/// The array that has them.
-static Value stepArray(Program &p) {
+Value gdn::stepArray(Program &p) {
   return p["step_states"] ? p["step_states"] : p["final_state"];
 }
 

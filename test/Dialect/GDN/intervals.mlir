@@ -43,3 +43,25 @@ func.func @rows(%q: tensor<2x1x2x64xbf16>, %b: tensor<2x1x2xf32>, %kept: tensor<
       step_intervals(%every : tensor<2xi32>) -> tensor<2x1x2x64xbf16>, tensor<5x2x64x64xf32>
   return %o, %k : tensor<2x1x2x64xbf16>, tensor<5x2x64x64xf32>
 }
+
+// The same in rows that are named, of the pool: it is the result, and stays though nobody reads the final states.
+// CHECK-LABEL: func.func @named(
+// CHECK: step_indices(%{{.*}} : tensor<2x3xi32>) step_intervals(%{{.*}} : tensor<2xi32>) {output_final_state}
+// NAMES-LABEL: func.func @named(
+// NAMES-SAME: {gdn.dims = ["B", "steps"], gdn.name = "step_indices"}
+// CANONICAL-LABEL: func.func @named(
+// CANONICAL: gdn.chunk_gated_delta_rule {{.*}} -> tensor<2x80x2x64xbf16>, tensor<9x2x64x64xf32>
+// BUFFERS-LABEL: func.func @named(
+// BUFFERS-SAME: %[[POOL:[a-z0-9]+]]: memref<9x2x64x64xf32>
+// BUFFERS: gdn.chunk_gated_delta_rule {{.*}} outs(%[[O:.*]], %[[POOL]] :
+// BUFFERS: return %[[O]]
+// STAGES-LABEL: func.func @named(
+// STAGES: gdn.stage.fused {{.*}} state_indices({{.*}}) step_indices({{.*}}) step_intervals({{.*}}) {chunk_size = 32 : i64} ->
+func.func @named(%q: tensor<2x80x2x64xbf16>, %b: tensor<2x80x2xf32>, %pool: tensor<9x2x64x64xf32>, %rows: tensor<2xi32>,
+                 %slots: tensor<2x3xi32>, %every: tensor<2xi32>) -> tensor<2x80x2x64xbf16> {
+  %o, %p = gdn.chunk_gated_delta_rule q(%q : tensor<2x80x2x64xbf16>) k(%q : tensor<2x80x2x64xbf16>) v(%q : tensor<2x80x2x64xbf16>)
+      beta(%b : tensor<2x80x2xf32>) initial_state(%pool : tensor<9x2x64x64xf32>) state_indices(%rows : tensor<2xi32>)
+      step_indices(%slots : tensor<2x3xi32>) step_intervals(%every : tensor<2xi32>)
+      {output_final_state} -> tensor<2x80x2x64xbf16>, tensor<9x2x64x64xf32>
+  return %o : tensor<2x80x2x64xbf16>
+}

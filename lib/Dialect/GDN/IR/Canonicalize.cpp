@@ -121,7 +121,7 @@ struct DropUnusedFinalState : OpRewritePattern<ForwardOp> {
       return rewriter.notifyMatchFailure(op, "final state absent or used");
     auto rule = cast<DeltaRuleOpInterface>(op.getOperation());
     if (rule.getStepIndices() && !rule.getStepStates())
-      return rewriter.notifyMatchFailure(op, "the pool keeps states of tokens");
+      return rewriter.notifyMatchFailure(op, "the pool keeps other states");
     SmallVector<Value> kept(op.getResults());
     kept.erase(kept.begin() + 1);
     keepResults<ForwardOp>(rewriter, op, kept, [](ForwardOp smaller) {
@@ -157,7 +157,7 @@ struct ChunkOfOneToken : OpRewritePattern<ChunkGatedDeltaRuleOp> {
                                 PatternRewriter &rewriter) const override {
     if (op.getStateInterval())
       return rewriter.notifyMatchFailure(op, "saves what chunks have");
-    if (op.getStepStates())
+    if (op.getStepIntervals())
       return rewriter.notifyMatchFailure(op, "keeps what chunks have");
     if (getRuleDims(op).T != 1)
       return rewriter.notifyMatchFailure(op, "T is not known to be one");

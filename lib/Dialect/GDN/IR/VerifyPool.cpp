@@ -52,13 +52,18 @@ LogicalResult gdn::verifyPool(Operation *op, const Rule &rule) {
 
 /// The states after each so many tokens.
 static LogicalResult verifyIntervals(Operation *op, const Rule &rule) {
+  bool hasRows = rule.stepStarts || rule.stepIndices;
   // steps_c12
-  if (!rule.stepStates || !rule.stepStarts || !rule.stepIntervals)
-    return op->emitOpError("expected step_states, step_starts and "
-                           "step_intervals together, got no ")
-           << (!rule.stepStates   ? "step_states"
-               : !rule.stepStarts ? "step_starts"
-                                  : "step_intervals");
+  if (!rule.stepIntervals || !hasRows)
+    return op->emitOpError("expected step_intervals with step_starts or "
+                           "step_indices, got no ")
+           << (hasRows ? "step_intervals" : "step_starts");
+  unsigned results = std::max(op->getNumResults(), getNumOuts(op));
+  bool isInPool = rule.stepIndices && rule.stateIndices && results > 1;
+  // steps_c15
+  if (!rule.stepStates && !isInPool)
+    return op->emitOpError("expected step_states, or step_indices of a pool "
+                           "that is a result, got neither");
   // steps_c13
   if (rule.stateInterval)
     return op->emitOpError("expected no state_interval beside step_intervals, "
@@ -72,9 +77,9 @@ static LogicalResult verifyIntervals(Operation *op, const Rule &rule) {
 }
 
 LogicalResult gdn::verifySteps(Operation *op, const Rule &rule) {
-  bool hasIntervals =
-      isa<ChunkGatedDeltaRuleOp, FusedStageOp>(op) &&
-      (rule.stepStates || rule.stepStarts || rule.stepIntervals);
+  bool hasIntervals = isa<ChunkGatedDeltaRuleOp, FusedStageOp>(op) &&
+                      (rule.stepStates || rule.stepIndices || rule.stepStarts ||
+                       rule.stepIntervals);
   if (hasIntervals)
     return verifyIntervals(op, rule);
   if (!rule.stepIndices) {

@@ -124,11 +124,11 @@ static SmallVector<Value> planRecurrent(OpBuilder &b, DeltaRuleOpInterface op) {
 static SmallVector<Value> planFused(OpBuilder &b, ChunkGatedDeltaRuleOp op,
                                     int64_t chunkSize) {
   bool saves = op.getStateInterval().has_value();
-  SmallVector<Value> operands =
-      saves ? trainingOperands(b, op) : ruleOperands(op);
+  auto operands = saves ? trainingOperands(b, op) : ruleOperands(op);
   operands.append({op.getStateIndices(), op.getFirstState(),
                    op.getHasInitialState(), op.getStepStates(),
-                   op.getStepStarts(), op.getStepIntervals()});
+                   op.getStepIndices(), op.getStepStarts(),
+                   op.getStepIntervals()});
   // Only segments have starts, know those beside them, and are of sequences.
   operands.append(7, Value());
   auto stage = createStage<FusedStageOp>(b, op, op->getResultTypes(), operands,
@@ -374,7 +374,7 @@ static LogicalResult checkHeads(DeltaRuleOpInterface layer, Plans plans) {
 static LogicalResult checkSaved(DeltaRuleOpInterface layer, Plans plans) {
   auto op = dyn_cast<ChunkGatedDeltaRuleOp>(*layer);
   if (!op || plans.forward == Plan::Fused ||
-      !(op.getStateInterval() || op.getStepStates()))
+      !(op.getStateInterval() || op.getStepIntervals()))
     return success();
   return op.emitOpError("expected plan 'fused' with ")
          << (op.getStateInterval() ? "state_interval" : "step_intervals")

@@ -108,7 +108,8 @@ static void split(FusedStageOp op, const Cut &cut) {
       splitter.ofSegments(splitter.boundaries, /*last=*/false, /*behind=*/true),
       op.getALog(), op.getDtBias(), op.getStateIndices(), op.getFirstState(),
       /*has_initial_state=*/Value(), /*step_states=*/Value(),
-      /*step_starts=*/Value(), /*step_intervals=*/Value(),
+      /*step_indices=*/Value(), /*step_starts=*/Value(),
+      /*step_intervals=*/Value(),
       runsBefore ? splitter.ofSegments(splitter.starts, /*last=*/true)
                  : Value(),
       splitter.ofSegments(splitter.before, /*last=*/false, /*behind=*/true),
@@ -282,9 +283,9 @@ static FailureOr<Cut> cutOf(Operation *op, Cut cut) {
 static LogicalResult checkForward(FusedStageOp op, const Cut &cut) {
   if (op.getSequenceNumbers() || op.getSequenceSegments())
     return op->emitOpError("expected whole sequences to split, got segments");
-  if (op.getStepStates())
+  if (op.getStepIntervals())
     return op->emitOpError("expected a forward that keeps no states to split, "
-                           "got step_states");
+                           "got step_intervals");
   return op.getStateInterval() ? checkSavedCut(op, cut) : success();
 }
 

@@ -250,13 +250,17 @@ def GDN_ChunkGatedDeltaRuleOp : GDN_ForwardOp<"chunk_gated_delta_rule",
     has 2 V and 2 K V / L bytes of them in 16 bits; the backward needs no v
     then. Beta is raised to 2^-40 (f16: 2^-12), as in `gdn.stage.replay`.
 
-    With `step_intervals` [N] the state of sequence n after each multiple of
-    step_intervals[n] tokens is kept, too, in rows step_starts[n],
-    step_starts[n] + 1, ... of `step_states` [R, ...], which is then the last
-    result with these rows. It has its own element type. The state after the last
-    token is among them. Kept are those whose number of tokens is a multiple of
-    64 and whose row is below step_starts[n + 1] and R; an interval of 0 and below
-    keeps none, nor does a sequence without a row of the pool.
+    With `step_intervals` [N] the states of sequence n after multiples of
+    step_intervals[n] tokens are kept, too, that after the last token among
+    them. An interval is a multiple of 64, or with a gate a channel of 16. Any
+    other one, 0 and less, keeps nothing, nor does a sequence without a row of
+    the pool. With `step_starts` [N + 1] their rows are step_starts[n],
+    step_starts[n] + 1, ... before step_starts[n + 1] of `step_states` [R, ...],
+    which is then the last result with these rows. It has its own element type.
+    With `step_indices` [N, steps] their rows are step_indices[n, 0],
+    step_indices[n, 1], ... of `step_states`, or without it of the pool; an index
+    below `first_state`, and of R and more, names no row. With both,
+    `step_indices` count.
 
   }], outsDescription, [{
     Example:

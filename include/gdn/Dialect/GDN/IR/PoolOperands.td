@@ -22,8 +22,9 @@ class GDN_HasInitialStateOf<Type type> : Arg<Optional<type>, !strconcat(
 class GDN_StepStatesOf<Type type> : Arg<Optional<type>, !strconcat(
   "Where the states after tokens are kept, [R, H, K, V] or [R, H, V, K]. ",
   "Absent, with step_indices, in the pool.")>;
-class GDN_StepIndicesOf<Type type> : Arg<Optional<type>,
-  "The row that keeps the state after each token of a sequence, [N, steps].">;
+class GDN_StepIndicesOf<Type type> : Arg<Optional<type>, !strconcat(
+  "The rows that keep the states of a sequence, [N, steps]: one after each token, ",
+  "or after each step_intervals of them.")>;
 class GDN_NumAcceptedOf<Type type> : Arg<Optional<type>, !strconcat(
   "The tokens of its last call that each sequence has accepted, [N]: it begins ",
   "with the row of the last one of these.")>;
@@ -33,8 +34,8 @@ class GDN_StepStartsOf<Type type> : Arg<Optional<type>, !strconcat(
   "The rows of step_states that each sequence has, from entry n to entry n + 1, ",
   "[N + 1].")>;
 class GDN_StepIntervalsOf<Type type> : Arg<Optional<type>, !strconcat(
-  "Tokens between the states of a sequence that are kept, [N], multiples of 64; ",
-  "0 and below is none.")>;
+  "Tokens between the states of a sequence that are kept, [N]; 0 and below is ",
+  "none.")>;
 
 /// Of ops that take states from a pool and put them back.
 defvar firstStateOperand = Arg<Optional<Index>,
@@ -56,12 +57,12 @@ defvar stageStepOperands = GDN_StepOperands<TensorRankOf<parameterTypes, [4]>, T
   TensorRankOf<boundaryTypes, [1]>>.operands;
 
 /// Of ops in chunks that keep the states after so many tokens.
-class GDN_IntervalOperands<Type states, Type numbers> {
-  dag operands = (ins GDN_StepStatesOf<states>:$step_states, GDN_StepStartsOf<numbers>:$step_starts,
-    GDN_StepIntervalsOf<numbers>:$step_intervals);
+class GDN_IntervalOperands<Type states, Type indices, Type numbers> {
+  dag operands = (ins GDN_StepStatesOf<states>:$step_states, GDN_StepIndicesOf<indices>:$step_indices,
+    GDN_StepStartsOf<numbers>:$step_starts, GDN_StepIntervalsOf<numbers>:$step_intervals);
 }
-defvar layerIntervalOperands = GDN_IntervalOperands<GDN_State, GDN_StateIndices>.operands;
-defvar stageIntervalOperands = GDN_IntervalOperands<TensorRankOf<parameterTypes, [4]>,
+defvar layerIntervalOperands = GDN_IntervalOperands<GDN_State, GDN_StepIndices, GDN_StateIndices>.operands;
+defvar stageIntervalOperands = GDN_IntervalOperands<TensorRankOf<parameterTypes, [4]>, TensorRankOf<boundaryTypes, [2]>,
   TensorRankOf<boundaryTypes, [1]>>.operands;
 
 defvar poolFormat = [{
@@ -78,6 +79,7 @@ defvar stepFormat = [{
 
 defvar intervalFormat = [{
   (`step_states` `(` $step_states^ `:` type($step_states) `)`)?
+  (`step_indices` `(` $step_indices^ `:` type($step_indices) `)`)?
   (`step_starts` `(` $step_starts^ `:` type($step_starts) `)`)?
   (`step_intervals` `(` $step_intervals^ `:` type($step_intervals) `)`)?
 }];
