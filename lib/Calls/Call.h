@@ -105,6 +105,10 @@ public:
     const GdnTensor *gate = find("gate");
     return gate && gate->rank == kMaxRank;
   }
+  /// Whether it keeps the state after each token.
+  bool keepsTokens() const {
+    return find("step_indices") && !find("step_intervals");
+  }
   bool isBackward() const { return op.ends_with("_bwd"); }
   /// Whether its scale is K^(-1/2), the one that functions have.
   bool hasUsualScale() const;

@@ -300,15 +300,22 @@ void Checker::checkPool() const {
   for (auto [name, array, other, otherName] :
        {std::tuple("has_initial_state", &a.hasInitialState, &a.stateIndices,
                    "state_indices"),
-        {"step_indices", &a.stepIndices, &a.stateIndices, "state_indices"},
-        {"step_intervals", &a.stepIntervals, &a.stepStarts, "step_starts"},
+        {"step_indices", &a.stepIndices,
+         a.keepsEvery() ? &a.stepStates : &a.stateIndices, "state_indices"},
+        {"step_intervals", &a.stepIntervals,
+         a.stepIndices.isPresent() ? &a.stepIndices : &a.stepStarts,
+         "step_starts"},
         {"step_intervals", &a.stepIntervals, &a.stepStates, "step_states"},
         {"step_states", &a.stepStates,
-         a.keepsEvery() ? &a.stepStarts : &a.stepIndices, "step_indices"},
+         a.stepStarts.isPresent() ? &a.stepStarts : &a.stepIndices,
+         "step_indices"},
         {"num_accepted", &a.numAccepted, &a.stepIndices, "step_indices"},
         {"parents", &a.parents, &a.stepIndices, "step_indices"}})
     if (array->isPresent() && !other->isPresent())
       call.refuse(name, "None without " + call.say(otherName), "a tensor");
+  if (a.stepIndices.isPresent() && a.stepStarts.isPresent())
+    call.refuse("step_starts", "None with " + call.say("step_indices"),
+                "a tensor");
   if (!a.stateIndices.isPresent())
     return;
   if (a.stepIndices.isPresent() && !a.stepIndices.shape[1])

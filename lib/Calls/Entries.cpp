@@ -185,8 +185,11 @@ static std::string describeAsked(const Signature &s, const Call &call) {
 }
 
 template <int index>
-static std::string describeSteps(const Signature &s, const Call &) {
-  return s.steps >> index & 1 ? "a tensor" : "None";
+static std::string describeSteps(const Signature &s, const Call &call) {
+  bool isMaybe = s.maybeSteps >> index & 1;
+  bool has =
+      isMaybe ? call.find(kSteps[index]) != nullptr : s.steps >> index & 1;
+  return has ? "a tensor" : "None";
 }
 
 /// In the order in which they are looked at: each message lists what there is

@@ -142,7 +142,7 @@ int64_t gdn::calls::stateRowOf(const ItemCall &p, int64_t sequence) {
 int64_t gdn::calls::stepRowOf(const ItemCall &p, int64_t sequence,
                               int64_t step) {
   int64_t first = p.firstState, end = p.stepStates.shape[0], row = -1;
-  if (p.keepsEvery()) {
+  if (p.stepStarts.isPresent()) {
     first = 0;
     row = p.stepStarts.integerAt(sequence) + step;
     end = std::min(end, p.stepStarts.integerAt(sequence + 1));

@@ -118,10 +118,12 @@ struct ItemCall : CallArrays {
   /// The function of GdnItemDesc that computes a forward, or a backward.
   int forwardFunction() const { return 2 * stateVFirst + l2norm; }
   int backwardFunction() const { return hasLinearGates && gate.isPresent(); }
-  /// Tokens between the states that a sequence keeps, none from 0 down.
+  /// Tokens between the states that a sequence keeps, 0 if it keeps none.
   int64_t keptEvery(int64_t sequence) const {
-    return keepsEvery() ? stepIntervals.integerAt(sequence)
-                        : stepIndices.isPresent();
+    if (!keepsEvery())
+      return stepIndices.isPresent();
+    int64_t every = stepIntervals.integerAt(sequence);
+    return every > 0 && every % (hasChannelGates ? 16 : 64) == 0 ? every : 0;
   }
   /// Gates of a token and value head.
   int64_t gatesOfHead() const { return hasChannelGates ? keyChannels() : 1; }

@@ -39,7 +39,7 @@ void gdn::calls::checkTypes(const Call &call) {
                   typeName(call.typeOf(name)), GDN_ERROR_NOT_SERVED);
   int32_t initial = call.typeOf("initial_state"),
           last = call.typeOf("final_state");
-  if (!initial || initial == last || call.find("step_indices"))
+  if (!initial || initial == last || call.keepsTokens())
     return;
   if (!last)
     call.refuse("final_state",
@@ -54,12 +54,12 @@ void gdn::calls::checkTypes(const Call &call) {
 void gdn::calls::checkPool(const Call &call) {
   const GdnTensor *last = call.find("final_state");
   const std::string pool = call.say("initial_state");
-  if (call.find("step_indices") && last)
+  if (call.keepsTokens() && last)
     call.refuse("step_states",
                 "states as " + pool + " has, without " +
                     call.say("final_state") + ", on a GPU",
                 "others");
-  if (call.find("state_indices") && !call.find("step_indices") && !last)
+  if (call.find("state_indices") && !call.keepsTokens() && !last)
     call.refuse("final_state",
                 pool + ", the pool, with " + call.say("state_indices"), "None");
 }

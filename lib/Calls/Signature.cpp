@@ -27,6 +27,8 @@ bool Signature::isServedBy(const Signature &function) const {
   if (ends == Ends::None || function.stateLayout.empty())
     wanted.stateLayout = function.stateLayout;
   wanted.asked |= function.asked;
+  wanted.steps |= function.maybeSteps;
+  wanted.maybeSteps = function.maybeSteps;
   return wanted == function;
 }
 
@@ -142,6 +144,10 @@ Signature gdn::calls::signatureOf(const GdnEntryDesc &entry) {
   };
   signature.asked = bitsOf(kAsked, has);
   signature.steps = bitsOf(kSteps, has);
+  signature.maybeSteps = bitsOf(kSteps, [&](std::string_view name) {
+    return has(name) &&
+           findArgument(entry, name)->flags & GDN_ARG_FLAG_OPTIONAL;
+  });
   signature.stepStates = typeOf("step_states");
   signature.isPacked = findArgument(entry, "cu_seqlens");
   const GdnArgDesc *gate = findArgument(entry, "gate");

@@ -38,8 +38,9 @@ struct Signature {
   /// Bits of kAsked: arrays that a call has; of a function, those that it asks
   /// for, which calls need not have.
   uint8_t asked = 0;
-  /// Bits of kSteps: arrays that both have or neither.
-  uint8_t steps = 0;
+  /// Bits of kSteps: arrays that both have or neither; and of a function, those
+  /// among them that calls need not have.
+  uint8_t steps = 0, maybeSteps = 0;
   /// The type of step_states.
   int32_t stepStates = 0;
   Ends ends = Ends::None;

@@ -282,7 +282,8 @@ gdn::cost::Problem gdn::calls::describe(const Call &call,
       sizeOf(form.beta);
   problem.gatesChannels = call.hasChannelGates();
   int states = form.ends == Ends::None ? 0 : form.ends == Ends::Both ? 2 : 1;
-  if (const GdnTensor *kept = call.find("step_indices"))
+  if (const GdnTensor *kept = call.find("step_indices");
+      kept && call.keepsTokens())
     states = 1 + std::min<int64_t>(kept->shape[1],
                                    call.batches * call.tokens /
                                        std::max<int64_t>(call.sequences, 1));

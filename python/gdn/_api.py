@@ -130,6 +130,7 @@ def chunk_gated_delta_rule(
     state_checkpoints: Any = None,
     checkpoint_cu_starts: Any = None,
     checkpoint_every_n_tokens: Any = None,
+    checkpoint_state_indices: Any = None,
     context_parallel: bool | int | None = None,
     segment_length: int | None = None,
     save_for_backward: str | None = None,
@@ -194,8 +195,11 @@ def chunk_gated_delta_rule(
             `state_v_first` [C, HV, V, K]), float32, float16 or bfloat16; on a GPU of the type of the other states.
         checkpoint_cu_starts: [N + 1], int32 or int64: sequence n writes rows from entry n to before entry n + 1.
         checkpoint_every_n_tokens: the state after each multiple of so many tokens of a sequence is written to its next row,
-            the one after the last token too if their number is a multiple. A multiple of 64; or a tensor [N] of such,
-            int32 or int64, one a sequence, with 0 for none. Such calls are never cut into segments.
+            the one after the last token too if their number is a multiple. A multiple of 64, with gates a channel of 16;
+            or a tensor [N] of such, int32 or int64, one a sequence, with 0 for none. Such calls are never cut into segments.
+        checkpoint_state_indices: in the place of `checkpoint_cu_starts` rows [N, S], or [N] for one state each, int32 or
+            int64: of `state_checkpoints`, or without that of the pool. Rows below `first_state`, or of as many as there
+            are and more, are none; no two entries, nor one of `state_indices`, name one row.
         context_parallel: whether sequences are cut into segments that are computed side by side: None or True for
             what is predicted to be the fastest, False or 1 for never, a number n for n segments of the longest
             sequence (`max_seqlen`, if given). Others are cut at the same length. On a CPU nothing is cut by itself.
@@ -244,8 +248,9 @@ def chunk_gated_delta_rule(
     if context_parallel is not None or segment_length is not None:
         split = split_of(context_parallel, segment_length)
     steps = NO_STEPS
-    if state_checkpoints is not None or checkpoint_cu_starts is not None or checkpoint_every_n_tokens is not None:
-        steps = checkpoints_of(q, cu_seqlens, state_checkpoints, checkpoint_cu_starts, checkpoint_every_n_tokens, split)
+    if not state_checkpoints is checkpoint_cu_starts is checkpoint_every_n_tokens is checkpoint_state_indices is None:
+        inside = state_checkpoints, checkpoint_cu_starts, checkpoint_every_n_tokens, checkpoint_state_indices
+        steps = checkpoints_of(q, g, cu_seqlens, *inside, split)
     if bitwise:
         split |= _bitwise.options_of(split, initial_state, final_state)
         then = then or functools.partial(_bitwise.forward, _find_forward(q))

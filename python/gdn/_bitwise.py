@@ -15,7 +15,7 @@ from . import _library
 from ._arguments import Back, Call, library_of
 
 #: Tokens of an open chunk: a sequence that is computed in chunks goes on at multiples of so many.
-CHUNK = _library.MANIFEST["kept_tokens"]
+CHUNK = _library.MANIFEST["decays"]["Head"]["kept_tokens"]
 
 
 def options_of(split: int, initial_state: Any, final_state: Any) -> int:

@@ -9,8 +9,8 @@ from typing import Any
 from . import _library
 from ._arguments import _integer, library_of, shape_of
 
-#: States in between are kept after multiples of so many tokens.
-_KEPT_TOKENS = _library.MANIFEST["kept_tokens"]
+#: States in between are kept after multiples of so many tokens, by whether gates decay channels.
+_KEPT_TOKENS = tuple(_library.MANIFEST["decays"][decay]["kept_tokens"] for decay in ("Head", "Channel"))
 
 #: The tables that calls were made with: a CUDA graph may have one, so none goes.
 _TABLES: dict[tuple[str, int, int, int], Any] = {}
@@ -38,24 +38,33 @@ def numbers_of_rows(like: Any, batch: int, steps: int, between: int) -> Any:
     return rows
 
 
-def checkpoints_of(q: Any, cu_seqlens: Any, states: Any, starts: Any, every: Any, split: int) -> tuple[Any, ...]:
+def checkpoints_of(
+    q: Any, g: Any, cu_seqlens: Any, states: Any, starts: Any, every: Any, rows: Any, split: int
+) -> tuple[Any, ...]:
     """The last tensors of a call that keeps states in between."""
     if split & (_library.SPLIT_MASK & ~_library.NO_SEGMENTS):
         raise NotImplementedError("state_checkpoints: expected None with segments (segment_length, context_parallel)")
-    if states is None or starts is None or every is None:
+    if rows is None and (states is None or starts is None or every is None):
         raise ValueError(
             "state_checkpoints, checkpoint_cu_starts, checkpoint_every_n_tokens: expected all three or none, got some"
         )
+    if rows is not None and (starts is not None or every is None):
+        name, got = ("checkpoint_cu_starts", "a tensor") if starts is not None else ("checkpoint_every_n_tokens", "None")
+        rule = "None" if starts is not None else "an integer or a tensor"
+        raise ValueError(f"{name}: expected {rule} with checkpoint_state_indices, got {got}")
     if not hasattr(every, "shape"):
         number = _integer("checkpoint_every_n_tokens", every, " or a tensor")
-        if number <= 0 or number % _KEPT_TOKENS:
-            raise ValueError(f"checkpoint_every_n_tokens: expected a positive multiple of {_KEPT_TOKENS}, got {number}")
-        rows = shape_of("q", q) if cu_seqlens is None else shape_of("cu_seqlens", cu_seqlens)
-        # The library refuses rows of another rank.
-        count = (rows[0] if rows else 0) - (cu_seqlens is not None)
+        unit = _KEPT_TOKENS[g is not None and len(shape_of("g", g)) == 4]
+        if number <= 0 or number % unit:
+            raise ValueError(f"checkpoint_every_n_tokens: expected a positive multiple of {unit}, got {number}")
+        shape = shape_of("q", q) if cu_seqlens is None else shape_of("cu_seqlens", cu_seqlens)
+        # The library refuses arrays of another rank.
+        count = (shape[0] if shape else 0) - (cu_seqlens is not None)
         # A list that has memory for one: row 1 of a table whose rows are so far apart.
         every = library_of(q).broadcast_to(numbers_of_rows(q, 2, 1, number)[1], (max(count, 0),))
-    return states, None, None, None, starts, every
+    if rows is not None and len(shape_of("checkpoint_state_indices", rows)) == 1:
+        rows = rows[:, None]
+    return states, rows, None, None, starts, every
 
 
 def states_of(buffer: Any) -> tuple[Any, int]:

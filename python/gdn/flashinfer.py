@@ -17,6 +17,17 @@ from ._flashinfer_decode import gated_delta_rule_mtp as gated_delta_rule_mtp
 from ._steps import numbers_of_rows
 
 
+def _named(inside: dict[str, Any], rows: Any, tokens: int) -> dict[str, Any]:
+    """Such arguments, with a table of the rows that each sequence names for its states; `tokens` bounds their number."""
+    if not inside:
+        raise ValueError("checkpoint_state_indices: expected None with checkpoint_every_n_tokens == 0, got a tensor")
+    starts, every = inside.pop("checkpoint_cu_starts"), inside["checkpoint_every_n_tokens"]
+    places = starts[:-1, None] + made("arange", max(tokens // every, 1), starts)
+    is_there = places < starts[1:, None]
+    named = viewed("checkpoint_state_indices", rows)[places * is_there]
+    return {**inside, "checkpoint_state_indices": named * is_there - 1 * ~is_there}
+
+
 def _row(tensor: Any) -> Any:
     """A batch of one row around packed tokens."""
     return None if tensor is None else tensor[None]
@@ -233,7 +244,8 @@ def recurrent_kda(
         disable_state_update: no state is written.
         seq_order, prefill_workspace, backend: hints, which change no result.
         state_checkpoints, checkpoint_cu_starts, checkpoint_every_n_tokens: of a prefill, as `gdn.chunk_kda`.
-        checkpoint_state_indices, correction_cache, kg_cache: refused.
+        checkpoint_state_indices: [C], int32 or int64: the row of `state_checkpoints` that has entry c of these.
+        correction_cache, kg_cache: refused.
 
     Returns:
         (o, states or None).
@@ -252,11 +264,7 @@ def recurrent_kda(
         >>> [bool(state.any()) for state in pool]
         [False, True, True, True, True, True, True]
     """
-    for name, given in (
-        ("checkpoint_state_indices", checkpoint_state_indices),
-        ("correction_cache", correction_cache),
-        ("kg_cache", kg_cache),
-    ):
+    for name, given in (("correction_cache", correction_cache), ("kg_cache", kg_cache)):
         if given is not None:
             refuse(name, "what is inside a sequence is not there yet; expected none")
     if (initial_state_source is None) != (initial_state_indices is None):
@@ -268,6 +276,8 @@ def recurrent_kda(
     inside = _checkpoints_of(checkpoint_every_n_tokens, state_checkpoints, checkpoint_cu_starts, sequences)
     if inside and not prefills:
         refuse("state_checkpoints", "states inside are those of a prefill; expected none")
+    if checkpoint_state_indices is not None:
+        inside = _named(inside, checkpoint_state_indices, tokens)
     states, slots, accepted = initial_state, ssm_state_indices, num_accepted_tokens
     if num_spec_tokens is not None:
         _check_speculation(num_spec_tokens, tokens, sequences, cu_seqlens is not None, slots)

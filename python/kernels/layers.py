@@ -118,6 +118,7 @@ def layer_function(manifest: Manifest, name: str, function: Function, choice: Ch
     def argument_of(array: str) -> Argument:
         shape = shapes.get(array, arrays[array]["shape"]).format(**values)
         words = [*arrays[array].get("notes", []), *(["bufferization.writable = true"] if array in written else [])]
+        words += ["gdn.optional"] if array in chosen["ends"].get("optional", []) else []
         if function.run_time_states and arrays[array].get("is_state") and (array in written or "initial_state" not in written):
             words += [*([] if array in written else ["gdn.optional"]), "gdn.strided"]
         layout = ", strided<[?, ?, ?, 1], offset: ?>" if shape.count("x") == 4 else ""

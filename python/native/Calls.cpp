@@ -46,8 +46,10 @@ const char *Problem::nameOf(const Array &array) const {
     auto all = arraysOf(arrays);
     return std::find(all.begin(), all.end(), &array) - all.begin();
   };
-  if (&array == &stepStates && keepsEvery())
+  if (keepsEvery() && &array == &stepStates)
     return "state_checkpoints";
+  if (keepsEvery() && &array == &stepIndices)
+    return "checkpoint_state_indices";
   auto index = findIn(*this);
   if (index == kNumArrays && gradients)
     index = findIn(*gradients);
@@ -77,7 +79,9 @@ void gdn::native::settleSteps(Problem &p) {
     fail("final_state",
          "initial_state, the pool, which keeps the states after tokens",
          p.finalState.isPresent() ? "another tensor" : "None");
-  p.stepStates = std::exchange(p.finalState, {});
+  p.stepStates = p.finalState;
+  if (!p.keepsEvery())
+    p.finalState = {};
 }
 
 //===----------------------------------------------------------------------===//
@@ -130,6 +134,7 @@ const GdnCallTable &gdn::native::allFunctions() {
 template <bool keepsEvery>
 static constexpr GdnFact words[] = {
     {keepsEvery ? "step_states" : "", "state_checkpoints"},
+    {keepsEvery ? "step_indices" : "", "checkpoint_state_indices"},
 #define GDN_ARRAY(field, name, inBackward, operand, ofBackward)                \
   {operand, name}, {"d" operand, "gradient of " name},
 #define GDN_GATE_DOMAIN(key, name, fact, bound) {"gate_domain=" fact, name},

@@ -142,8 +142,8 @@ struct Error {
 [[noreturn]] void fail(const std::string &name, const std::string &rule,
                        const std::string &got, const char *kind = "ValueError");
 
-/// Says where a call keeps the states after tokens that has them in its pool,
-/// in place of a final state: rows [N, steps] may be those of the pool.
+/// Says where a call keeps states that has them in its pool, after tokens in
+/// place of a final state: rows [N, steps] may be those of the pool.
 void settleSteps(Problem &problem);
 
 /// "cpu", "cuda:0".

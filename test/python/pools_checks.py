@@ -178,8 +178,9 @@ def prefill(states="bfloat16", pool=True, data="bfloat16", kept=None, **words):
         words |= {"final_state": first, "state_indices": meta(4, dtype="int32")}
     return gdn.explain(
         q[None], q[None], v[None], g[None], beta=g[None], initial_state=first, output_final_state=True,
-        cu_seqlens=meta(5, dtype="int32"), checkpoint_cu_starts=meta(5, dtype="int64"), device="cuda",
-        **{"checkpoint_every_n_tokens": meta(4, dtype="int32"), **words},
+        cu_seqlens=meta(5, dtype="int32"), device="cuda", **{
+            "checkpoint_cu_starts": meta(5, dtype="int64"), "checkpoint_every_n_tokens": meta(4, dtype="int32"), **words,
+        },
     )  # fmt: skip
 
 
@@ -195,7 +196,19 @@ def test_states_inside_a_prefill(states, pool, form, every, layout):
     assert not choice.conversions and not choice.copies and choice.split is None
 
 
+NAMED = {"checkpoint_cu_starts": None, "checkpoint_state_indices": meta(4, 3, dtype="int32")}
+
+
+@pytest.mark.parametrize("states", ["float32", "bfloat16"])
+@pytest.mark.parametrize("words", [{}, {"state_checkpoints": None}])
+def test_states_inside_in_named_rows(states, words):
+    """The kernel that has rows one after the other, for rows of the pool too."""
+    in_order, named = prefill(states), prefill(states, **NAMED, **words)
+    assert named.kernel == in_order.kernel and not named.conversions and not named.copies
+
+
 @pytest.mark.parametrize("message,words", [
+    ("checkpoint_state_indices: expected None on a GPU", {"pool": False, **NAMED}),
     ("state_checkpoints: expected float32 on a GPU in this version, got bfloat16", {"states": "float32", "kept": "bfloat16"}),
     ("segment_length", {"segment_length": 1024}),
 ])  # fmt: skip

@@ -96,6 +96,56 @@ def test_a_pool():
     check(kept, starts, [64] * len(LENGTHS), given, initial)
 
 
+def check_named(states, slots, every, given, initial, first, **options):
+    """Compares named rows with the states of prefixes in float64, and returns which rows those are."""
+    written = set()
+    for n, (row, each) in enumerate(zip(slots, every)):
+        for m, slot in enumerate(row, 1):
+            if first <= slot < len(states) and 0 < m * each <= LENGTHS[n]:
+                tokens = slice(ENDS[n], ENDS[n] + m * each)
+                prefix = [given[name][:, tokens] for name in ("q", "k", "v", "g", "beta")]
+                _, state = gated_delta_rule(*prefix, initial_state=initial[n : n + 1], **options)
+                assert rms_error(states[slot], state[0]) < 1e-5, (n, m)
+                written.add(int(slot))
+    return written
+
+
+@pytest.mark.parametrize("channel_gates,every", [(False, (64, 64, 0, 64, -64, 64)), (True, (64, 16, 48, 32, 16, 80))])
+@pytest.mark.parametrize("apart", [False, True])
+def test_rows_of_a_pool(channel_gates, every, apart):
+    """States go to rows that a sequence names, of the pool or of an array; with gates a channel after 16 tokens, too. What
+    names no row, and what is behind the last column, is not kept; nor is a row that nobody names written."""
+    given, initial = inputs_of(channel_gates=channel_gates)
+    rows, every = np.array([1, 2, 3, 4, 5, 6]), np.array(every, np.int32)
+    pool = np.full((24, *initial.shape[1:]), UNTOUCHED, np.float32)
+    pool[rows] = initial
+    slots = np.array([[7, 8, 9], [10, 11, 12], [13, 14, 15], [0, 16, 17], [18, -1, 99], [19, 20, 21]], np.int32)
+    states = np.full_like(pool, UNTOUCHED) if apart else pool
+    words = {"initial_state": pool, "final_state": pool, "state_indices": rows, "first_state": 1, "cu_seqlens": ENDS}
+    o, _ = gdn.chunk_gated_delta_rule(
+        **given, **words, checkpoint_state_indices=slots, checkpoint_every_n_tokens=every,
+        state_checkpoints=states if apart else None,
+    )  # fmt: skip
+    written = check_named(states, slots, every, given, initial, 1)
+    assert written
+    whole = gdn.chunk_gated_delta_rule(**given, initial_state=initial, output_final_state=True, cu_seqlens=ENDS)
+    assert rms_error(o, whole[0]) < 1e-5 and rms_error(pool[rows], whole[1]) < 1e-5
+    nobodys = sorted(set(range(len(pool))) - written - set(() if apart else rows.tolist()))
+    assert (states[nobodys] == UNTOUCHED).all()
+
+
+def test_one_row_each():
+    """Rows [N] are those of one state each, as an engine has them: a later multiple is not kept."""
+    given, initial = inputs_of()
+    pool, rows = np.zeros((13, *initial.shape[1:]), np.float32), np.arange(1, 7)
+    pool[rows] = initial
+    slots, before = np.array([0, 0, 0, 7, 0, 8], np.int32), pool.copy()
+    words = {"initial_state": pool, "final_state": pool, "state_indices": rows, "first_state": 1, "cu_seqlens": ENDS}
+    gdn.chunk_gated_delta_rule(**given, **words, checkpoint_state_indices=slots, checkpoint_every_n_tokens=64)
+    assert check_named(pool, slots[:, None], [64] * 6, given, initial, 1) == {7, 8}
+    np.testing.assert_array_equal(pool[[0, *range(9, 13)]], before[[0, *range(9, 13)]])
+
+
 def test_torch():
     torch = pytest.importorskip("torch")
     given, _ = inputs_of()
@@ -132,6 +182,14 @@ STATES, STARTS = checkpoints_of([64] * len(LENGTHS), (4, 64, 64))
      {"checkpoint_every_n_tokens": np.full(5, 64)}),
     (ValueError, r"state_checkpoints: expected the shape \[R, HV, K, V\]", {"state_checkpoints": STATES[:, :2]}),
     (TypeError, "state_checkpoints: expected a tensor of float32", {"state_checkpoints": STATES.astype(np.int32)}),
+    (ValueError, "checkpoint_cu_starts: expected None with checkpoint_state_indices, got a tensor",
+     {"checkpoint_state_indices": np.zeros((6, 1), np.int32)}),
+    (ValueError, "checkpoint_every_n_tokens: expected an integer or a tensor with checkpoint_state_indices, got None",
+     {"checkpoint_state_indices": np.zeros(6, np.int32), "checkpoint_cu_starts": None, "checkpoint_every_n_tokens": None}),
+    (ValueError, r"checkpoint_state_indices: expected the shape \[N, steps\] = \[6, 1\], got \[5, 1\]",
+     {"checkpoint_state_indices": np.zeros(5, np.int32), "checkpoint_cu_starts": None}),
+    (ValueError, "final_state: expected initial_state, the pool, which keeps the states",
+     {"checkpoint_state_indices": np.zeros(6, np.int32), "checkpoint_cu_starts": None, "state_checkpoints": None}),
     (NotImplementedError, "state_checkpoints: expected None with segments", {"segment_length": 64}),
     (NotImplementedError, "state_checkpoints: expected None with segments", {"context_parallel": 2}),
 ])  # fmt: skip

@@ -143,6 +143,27 @@ def test_states_inside(packed):
     assert (kept[[2, 3, 6]] == 7).all() and rms_error(pool[ROWS[::2]], wanted[::2, -1]) < 1e-5
 
 
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_states_inside_in_named_rows(library):
+    """The second state of the last sequence has no row."""
+    given, x, words = call(130)
+    pool, kept = states(), np.full((8, HV, D, D), 7, np.float32)
+    _, wanted = after(x, words, pool[ROWS], [1])
+    numbers = [ROWS, np.array([0, 2, 4, 5]), np.array([6, 1, 2, 3, 5])]
+    if library == "torch":
+        torch = pytest.importorskip("torch")
+        given = {name: torch.from_numpy(a) if isinstance(a, np.ndarray) else a for name, a in given.items()}
+        pool, kept, *numbers = map(torch.from_numpy, (pool, kept, *numbers))
+    rows, starts, named = numbers
+    recurrent_kda(
+        **given, initial_state=pool, ssm_state_indices=rows, state_checkpoints=kept, checkpoint_every_n_tokens=64,
+        checkpoint_cu_starts=starts, checkpoint_state_indices=named,
+    )  # fmt: skip
+    kept = np.asarray(kept)
+    assert rms_error(kept[[6, 1]], wanted[0, [63, 127]]) < 1e-5 and rms_error(kept[5], wanted[2, 63]) < 1e-5
+    assert (kept[[0, 2, 3, 4, 7]] == 7).all()
+
+
 def test_torch():
     torch = pytest.importorskip("torch")
     given, x, words = call(3)
@@ -158,7 +179,9 @@ SLOTS = {"ssm_state_indices": np.zeros((3, 3), int)}
 
 
 @pytest.mark.parametrize("error,match,changes", [
-    (NotImplementedError, "checkpoint_state_indices: what is inside", {"checkpoint_state_indices": 0}),
+    (ValueError, "checkpoint_state_indices: expected None with checkpoint_every_n_tokens == 0", {
+        "checkpoint_state_indices": np.zeros(3, int), "num_spec_tokens": None,
+    }),
     (ValueError, "must both be provided when checkpoint_every_n_tokens > 0", {"checkpoint_every_n_tokens": 64}),
     (NotImplementedError, "state_checkpoints: states inside are those of a prefill", {
         "disable_state_update": True, "checkpoint_every_n_tokens": 64, "state_checkpoints": states(4),

@@ -142,6 +142,13 @@ TEST_F(Pools, StatesInBetweenAreKept) {
   const GdnTensor *states = arguments.get(arguments.find("step_states"));
   EXPECT_EQ(states->strides[2], 1);
   EXPECT_EQ(states->strides[3], 128);
+  EXPECT_EQ(arguments.get(arguments.find("step_indices")), nullptr);
+  // In rows that sequences name, those of the pool, instead.
+  TestCall named = call;
+  named.tensors.erase("step_starts");
+  named.tensors["step_states"] = named.tensors["initial_state"];
+  named.add("step_indices", GDN_DTYPE_I64, {2, 3});
+  ASSERT_EQ(choose(named), "kept");
   call.tensors["step_states"].dtype = GDN_DTYPE_BF16;
   GdnCall other = call.get();
   EXPECT_EQ(gdnCallPlan(&this->table, &other, &plan), GDN_ERROR_NOT_SERVED);

@@ -67,7 +67,8 @@ struct TestFunction {
     }
     if (states == TestStates::Kept) {
       add("step_states", state, {any, any, 128, 128}, flags);
-      add("step_starts", GDN_DTYPE_I32, {any});
+      add("step_indices", GDN_DTYPE_I32, {any, any}, GDN_ARG_FLAG_OPTIONAL);
+      add("step_starts", GDN_DTYPE_I32, {any}, GDN_ARG_FLAG_OPTIONAL);
       add("step_intervals", GDN_DTYPE_I32, {any});
     }
     for (const char *scalar : scalars)
