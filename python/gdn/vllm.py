@@ -89,8 +89,8 @@ def make_layer(engine: Any, name: str) -> type:
             for part in self._parts(step, x, b, a, out):
                 for function, call in self._calls(step, part._replace(x=self._convolve(part, step))):
                     getattr(gdn, function)(**call)
-                    if "state_checkpoints" in call:
-                        self._keep(step, part.x, call["state_checkpoints"])
+                    if "checkpoint_state_indices" in call:
+                        self._keep_inputs(step, part.x)
                 if part.where is not None:
                     out.index_copy_(0, part.where, part.out)
             return True
@@ -159,29 +159,29 @@ def make_layer(engine: Any, name: str) -> type:
                 yield recurrent, {**given, **words, "state_indices": rows[:decodes]}
             if step.num_prefills:
                 given = {name: x[decodes:count].unsqueeze(0) for name, x in tokens.items()}
-                plan = step.flashinfer_checkpoint_plan
-                if plan is not None:
-                    # One state a prefill, in the first of the rows that FlashInfer would write; of the others none is read.
-                    words["state_checkpoints"] = pool.new_empty((plan.num_checkpoints, *pool.shape[1:]))
-                    words["checkpoint_cu_starts"] = plan.cu_starts
-                    words["checkpoint_every_n_tokens"] = step.checkpoint.checkpoint_offsets[step.num_decodes :]
+                if step.flashinfer_checkpoint_plan is not None:
+                    # One state a prefill, in the block that a prefix cache has for it.
+                    of_prefills = self._checkpoint_of_prefills(step)
+                    words["checkpoint_state_indices"] = of_prefills.state_indices
+                    words["checkpoint_every_n_tokens"] = of_prefills.checkpoint_offsets
                 yield chunk, {
                     **given, **words, "cu_seqlens": step.prefill_query_start_loc,
                     "state_indices": step.prefill_state_indices, "has_initial_state": step.prefill_has_initial_state,
                 }  # fmt: skip
 
-        def _keep(self, step: Any, x: Any, kept: Any) -> None:
-            """vLLM's copy of what a prefix cache wants of prefills, into blocks: states, and the convolution's inputs `x` before
-            them."""
+        def _checkpoint_of_prefills(self, step: Any) -> Any:
+            """Which prefixes of prefills a cache keeps, and their blocks."""
             first = step.num_decodes
-            of_prefills = dataclasses.replace(
+            return dataclasses.replace(
                 step.checkpoint, checkpoint_offsets=step.checkpoint.checkpoint_offsets[first:],
                 state_indices=step.checkpoint.state_indices[first:],
             )  # fmt: skip
+
+        def _keep_inputs(self, step: Any, x: Any) -> None:
+            """vLLM's copy of the convolution's inputs before kept states, of prefills `x`, into blocks."""
             self._checkpoint_exporter.export(
-                of_prefills, raw_qkv=x[step.num_decode_tokens :], conv_state=self._inputs_before(),
-                recurrent_checkpoint=kept, recurrent_state=self.kv_cache[1], cu_seqlens=step.prefill_query_start_loc,
-                recurrent_rows=step.flashinfer_checkpoint_plan.cu_starts[:-1],
+                self._checkpoint_of_prefills(step), raw_qkv=x[step.num_decode_tokens :], conv_state=self._inputs_before(),
+                cu_seqlens=step.prefill_query_start_loc,
             )  # fmt: skip
 
         def _serves(self, step: Any, *tensors: Any) -> bool:

@@ -32,15 +32,12 @@ class Checkpoint:
 
 
 class Exporter:
-    """MambaPrefillCheckpointExporter of such a layer, without Triton."""
+    """MambaPrefillCheckpointExporter of such a layer, without Triton and states."""
 
-    def export(
-        self, checkpoint, *, raw_qkv, conv_state, cu_seqlens, recurrent_checkpoint, recurrent_state, recurrent_rows
-    ):  # fmt: skip
+    def export(self, checkpoint, *, raw_qkv, conv_state, cu_seqlens):
         offsets, blocks = checkpoint.checkpoint_offsets.tolist(), checkpoint.state_indices.tolist()
-        for offset, block, begin, row in zip(offsets, blocks, cu_seqlens.tolist(), recurrent_rows.tolist()):
+        for offset, block, begin in zip(offsets, blocks, cu_seqlens.tolist()):
             if offset and block:
-                recurrent_state[block] = recurrent_checkpoint[row]
                 end = begin + offset
                 conv_state[block, :, : WIDTH - 1] = raw_qkv[end - WIDTH + 1 : end].T
 
