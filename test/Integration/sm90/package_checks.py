@@ -12,6 +12,7 @@ import sys
 from package_cases import Case, CASES, LIMIT, SENTINEL, TOLERANCE, error_of, make, reference
 from package_conversions import conversion_runs
 from package_gradients import gradient_runs
+from package_inside import inside_runs
 from package_models import model_runs
 from package_pool_times import pool_times
 from package_pools import pool_runs
@@ -256,6 +257,7 @@ def check(options):
         ("calls one behind the other", lambda: chain_check(torch, gdn)),
         ("other addresses", lambda: moved_check(torch, gdn)),
         *pool_runs(torch, gdn),
+        *inside_runs(torch, gdn),
         *step_runs(torch, gdn),
     ]
     return run_all(runs, options)
