@@ -51,7 +51,7 @@
 
 using namespace gdn;
 using namespace gdn::bridge;
-using native::Kind;
+using native::At, native::Kind;
 
 //===----------------------------------------------------------------------===//
 // Functions
@@ -144,7 +144,7 @@ static GdnRuntimeStatus allocate(void *user, int32_t device, uint64_t bytes,
 /// Runs a call whose arrays and options have been read.
 static void run(Problem &problem, Caller caller = {}) {
   native::settleSteps(problem);
-  if (!problem.o.isPresent() && problem.kind != Kind::Backward)
+  if (!problem[At::o].isPresent() && problem.kind != Kind::Backward)
     throw Error{"TypeError", "out: expected a tensor, got None"};
   if (problem.isOnCPU())
     return native::run(problem, nullptr, nullptr, nullptr);
@@ -155,9 +155,8 @@ static void run(Problem &problem, Caller caller = {}) {
 /// How many tensors a call has: those of all calls, the gradients of a
 /// backward, and what is saved.
 static constexpr int countTensors(Kind kind, bool hasSaved) {
-  return native::kNumArrays +
-         (kind == Kind::Backward ? native::kNumGradients : 0) +
-         (hasSaved ? 2 : 0);
+  return (kind == Kind::Backward ? At::writes : At::gradients) +
+         (hasSaved ? At::end - At::writes : 0);
 }
 
 /// Runs a call of these tensors, and options behind them.
@@ -166,18 +165,13 @@ static void runArrays(Kind kind, bool hasSaved, const TVMFFIAny *args) {
   Problem problem;
   problem.kind = kind;
   readOptions(options, problem);
-  for (Array *array : arraysOf<native::Arrays>(problem))
-    readArray(*args++, *array, problem);
-  native::Arrays gradients;
-  if (kind == Kind::Backward) {
-    problem.gradients = &gradients;
+  if (kind == Kind::Backward)
     problem.savesStates = hasSaved;
-    for (int i = 0; i < native::kNumGradients; ++i)
-      readArray(*args++, *arraysOf(gradients)[i], problem);
-  }
-  for (Array *saved : {&problem.writes, &problem.states})
-    if (hasSaved)
-      readArray(*args++, *saved, problem);
+  const int own = countTensors(kind, /*hasSaved=*/false);
+  for (int place = 0; place < own; ++place)
+    readArray(*args++, place, problem);
+  for (int place = At::writes; hasSaved && place < At::end; ++place)
+    readArray(*args++, place, problem);
   run(problem);
 }
 
@@ -239,20 +233,23 @@ GDN_FUNCTION(saving_pays, 8) {
   unpackOptions(options, problem);
   problem.device = {native::Device::CUDA, static_cast<int32_t>(device)};
   // The extents of a packed call, whose channels are of no account.
-  problem.q.rank = problem.k.rank = problem.v.rank = native::kMaxRank;
-  problem.q.sizes = problem.k.sizes = {1, tokens, keyHeads, 1};
-  problem.v.sizes = {1, tokens, heads, 1};
-  problem.gate.rank = native::kMaxRank - !hasChannelGates;
-  problem.cuSeqlens.rank = 1;
-  problem.cuSeqlens.sizes = {sequences + 1};
+  auto describe = [&](int place, int rank, auto... sizes) {
+    problem[place].rank = rank;
+    problem[place].sizes = {sizes...};
+  };
+  describe(At::q, native::kMaxRank, int64_t(1), tokens, keyHeads, int64_t(1));
+  describe(At::k, native::kMaxRank, int64_t(1), tokens, keyHeads, int64_t(1));
+  describe(At::v, native::kMaxRank, int64_t(1), tokens, heads, int64_t(1));
+  describe(At::gate, native::kMaxRank - !hasChannelGates);
+  describe(At::cuSeqlens, 1, sequences + 1);
   returnBool(native::predictSaving(problem, hasSegments), result);
 }
 
 GDN_FUNCTION(check_values, 5) {
   Problem problem;
-  Array &boundaries = problem.cuSeqlens, &rows = problem.stateIndices;
-  readArray(args[0], boundaries, problem);
-  readArray(args[1], rows, problem);
+  readArray(args[0], At::cuSeqlens, problem);
+  readArray(args[1], At::stateIndices, problem);
+  Array &boundaries = problem[At::cuSeqlens], &rows = problem[At::stateIndices];
   const auto [tokens, first, states] = readIntegers<3>(
       args + 2, "tokens, first_state, count: expected integers");
   // A call refuses other shapes and types.

@@ -21,8 +21,8 @@ using native::Array;
 using native::Error;
 using native::Problem;
 
-/// Reads a tensor of a call, or None, into an array of the problem.
-void readArray(const TVMFFIAny &value, Array &array, Problem &problem);
+/// Reads a tensor of a call, or None, into the problem's array at a place.
+void readArray(const TVMFFIAny &value, int place, Problem &problem);
 
 /// Arguments that are integers, of which messages say what is expected.
 template <size_t count>

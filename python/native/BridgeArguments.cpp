@@ -38,14 +38,15 @@ static int32_t dtypeOf(DLDataType type, bool hasBits) {
   return GDN_DTYPE_FOREIGN(type.code, type.bits);
 }
 
-static void readTensor(const DLTensor &tensor, Array &array, Problem &p) {
+static void readTensor(const DLTensor &tensor, int place, Problem &p) {
   Device device = {tensor.device.device_type, tensor.device.device_id};
   // All arrays lie where q lies, which is read first.
-  if (&array == &p.q)
+  if (place == At::q)
     p.device = device;
   if (device != p.device)
-    fail(p.nameOf(array), "a tensor on " + nameOf(p.device) + " as q is",
+    fail(p.nameOf(place), "a tensor on " + nameOf(p.device) + " as q is",
          "one on " + nameOf(device));
+  Array &array = p[place];
   array.dtype = dtypeOf(tensor.dtype, p.bf16AsBits);
   array.rank = tensor.ndim;
   array.data = static_cast<char *>(tensor.data) + tensor.byte_offset;
@@ -57,13 +58,13 @@ static void readTensor(const DLTensor &tensor, Array &array, Problem &p) {
     array.makeDense();
 }
 
-void gdn::bridge::readArray(const TVMFFIAny &value, Array &array, Problem &p) {
+void gdn::bridge::readArray(const TVMFFIAny &value, int place, Problem &p) {
   if (value.type_index == kTVMFFITensor)
-    readTensor(*TVMFFITensorGetDLTensorPtr(value.v_obj), array, p);
+    readTensor(*TVMFFITensorGetDLTensorPtr(value.v_obj), place, p);
   else if (value.type_index == kTVMFFIDLTensorPtr)
-    readTensor(*static_cast<const DLTensor *>(value.v_ptr), array, p);
+    readTensor(*static_cast<const DLTensor *>(value.v_ptr), place, p);
   else if (value.type_index != kTVMFFINone)
-    fail(p.nameOf(array), "a tensor or None", "another type", "TypeError");
+    fail(p.nameOf(place), "a tensor or None", "another type", "TypeError");
 }
 
 /// The bytes of a bytes object, however it was passed; none of another value.
@@ -86,16 +87,15 @@ struct Description {
 
 void gdn::bridge::readDescriptions(const TVMFFIAny &value, Problem &p) {
   TVMFFIByteArray bytes = bytesOf(value);
-  Description described[kNumArrays];
+  Description described[At::gradients];
   if (!bytes.data)
     throw Error{"TypeError", "descriptions: expected bytes"};
   if (bytes.size != sizeof(described))
     throw Error{"ValueError", "descriptions: expected " +
-                                  std::to_string(kNumArrays) + " arrays"};
+                                  std::to_string(At::gradients) + " arrays"};
   std::memcpy(described, bytes.data, sizeof(described));
-  Description *next = described;
-  for (Array *array : arraysOf<Arrays>(p)) {
-    Description &one = *next++;
+  for (int place = 0; place < At::gradients; ++place) {
+    Description &one = described[place];
     DLTensor tensor = {reinterpret_cast<void *>(one.address),
                        {static_cast<DLDeviceType>(one.deviceType),
                         static_cast<int32_t>(one.deviceIndex)},
@@ -106,7 +106,7 @@ void gdn::bridge::readDescriptions(const TVMFFIAny &value, Problem &p) {
                        one.strides,
                        0};
     if (one.rank >= 0)
-      readTensor(tensor, *array, p);
+      readTensor(tensor, place, p);
   }
 }
 
@@ -161,15 +161,14 @@ bool gdn::bridge::canReadObjects(const DLPackExchangeAPI &api) {
 
 void gdn::bridge::readObjects(const DLPackExchangeAPI &api, void *tuple,
                               Problem &p) {
-  intptr_t index = 0;
-  for (Array *array : arraysOf<native::Arrays>(p)) {
-    void *object = PyTuple_GetItem(tuple, index++);
+  for (int place = 0; place < At::gradients; ++place) {
+    void *object = PyTuple_GetItem(tuple, place);
     if (object == &_Py_NoneStruct)
       continue;
     DLTensor tensor;
     if (!object || api.dltensor_from_py_object_no_sync(object, &tensor) != 0)
       throw Error{"EnvErrorAlreadySet", {}}; // TVM-FFI raises Python's own
-    readTensor(tensor, *array, p);
+    readTensor(tensor, place, p);
   }
 }
 

@@ -10,8 +10,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
-#include <vector>
 
 using namespace gdn;
 using namespace gdn::native;
@@ -37,23 +35,18 @@ bool Array::isSameView(const Array &other) const {
   return same;
 }
 
-const char *Problem::nameOf(const Array &array) const {
+const char *Problem::nameOf(int place) const {
   static constexpr const char *names[][2] = {
 #define GDN_ARRAY(field, name, inBackward, ...) {name, inBackward},
 #include "Manifest.inc"
   };
-  auto findIn = [&](const Arrays &arrays) {
-    auto all = arraysOf(arrays);
-    return std::find(all.begin(), all.end(), &array) - all.begin();
-  };
-  if (keepsEvery() && &array == &stepStates)
+  if (keepsEvery() && place == At::stepStates)
     return "state_checkpoints";
-  if (keepsEvery() && &array == &stepIndices)
+  if (keepsEvery() && place == At::stepIndices)
     return "checkpoint_state_indices";
-  auto index = findIn(*this);
-  if (index == kNumArrays && gradients)
-    index = findIn(*gradients);
-  return index < kNumArrays ? names[index][kind == Kind::Backward] : "saved";
+  if (place >= At::writes)
+    return "saved";
+  return names[place % At::gradients][kind == Kind::Backward];
 }
 
 void gdn::native::fail(const std::string &name, const std::string &rule,
@@ -69,19 +62,21 @@ std::string gdn::native::nameOf(Device device) {
 }
 
 void gdn::native::settleSteps(Problem &p) {
-  if (p.stateIndices.rank == 2 && !p.stepIndices.isPresent()) {
-    p.stepIndices = p.stateIndices;
-    p.stateIndices.rank = 1;
+  Array &rows = p[At::stateIndices], &steps = p[At::stepIndices],
+        &last = p[At::finalState];
+  if (rows.rank == 2 && !steps.isPresent()) {
+    steps = rows;
+    rows.rank = 1;
   }
-  if (!p.stepIndices.isPresent() || p.stepStates.isPresent())
+  if (!steps.isPresent() || p[At::stepStates].isPresent())
     return;
-  if (!p.finalState.isPresent() || !p.initialState.isSameView(p.finalState))
+  if (!last.isPresent() || !p[At::initialState].isSameView(last))
     fail("final_state",
          "initial_state, the pool, which keeps the states after tokens",
-         p.finalState.isPresent() ? "another tensor" : "None");
-  p.stepStates = p.finalState;
+         last.isPresent() ? "another tensor" : "None");
+  p[At::stepStates] = last;
   if (!p.keepsEvery())
-    p.finalState = {};
+    last = {};
 }
 
 //===----------------------------------------------------------------------===//
@@ -154,8 +149,10 @@ static constexpr const char *savedTokens[] = {
 #include "Manifest.inc"
 };
 
-static constexpr const char *gradientNames[] = {
-#define GDN_ARRAY(field, name, inBackward, operand, ofBackward) "d" operand,
+/// What functions call arrays: of forwards, of backwards, and gradients.
+static constexpr const char *operands[][3] = {
+#define GDN_ARRAY(field, name, inBackward, operand, ofBackward)                \
+  {operand, ofBackward, "d" operand},
 #include "Manifest.inc"
 };
 
@@ -172,11 +169,8 @@ public:
 private:
   void add(const char *name, const Array &array);
 
-  /// Those of a call, their gradients, and what is saved.
-  static constexpr int kMaxArrays = kNumArrays + kNumGradients + 2;
-
-  GdnTensor tensors[kMaxArrays];
-  GdnCallArray arrays[kMaxArrays];
+  GdnTensor tensors[At::end];
+  GdnCallArray arrays[At::end];
   GdnFact facts[7];
 };
 } // namespace
@@ -193,11 +187,10 @@ PreparedCall::PreparedCall(const Problem &p) {
     fail("q", "a tensor on a CPU or a CUDA device",
          "one on " + nameOf(p.device));
   bool isBackward = p.kind == Kind::Backward;
-#define GDN_ARRAY(field, name, inBackward, operand, ofBackward)                \
-  add(isBackward ? ofBackward : operand, p.field);
-#include "Manifest.inc"
-  for (int i = 0; p.gradients && i < kNumGradients; ++i)
-    add(gradientNames[i], *arraysOf(*p.gradients)[i]);
+  for (int place = 0; place < At::gradients; ++place)
+    add(operands[place][isBackward], p[place]);
+  for (int i = 0; isBackward && i < Gradients; ++i)
+    add(operands[i][2], p[At::gradients + i]);
   auto addFact = [this](const char *name, const char *value) {
     facts[call.num_facts++] = {name, value};
   };
@@ -224,13 +217,13 @@ PreparedCall::PreparedCall(const Problem &p) {
   call.longest = p.maxSeqlen;
   call.first_state = p.firstState;
   if (p.kind == Kind::Saving || (isBackward && p.savesStates)) {
-    add("writes", p.writes);
-    add("states", p.states);
-    addFact("state_interval", savedTokens[p.gate.rank == kMaxRank]);
+    add("writes", p[At::writes]);
+    add("states", p[At::states]);
+    addFact("state_interval", savedTokens[p[At::gate].rank == kMaxRank]);
     // Those that states have memory for (_torch_saved.py).
     call.saved_segments = std::min<int64_t>(
-        p.q.sizes[1] / HopperSavedSegmentTokens,
-        HopperSavedItems / std::max<int64_t>(p.v.sizes[2], 1));
+        p[At::q].sizes[1] / HopperSavedSegmentTokens,
+        HopperSavedItems / std::max<int64_t>(p[At::v].sizes[2], 1));
   }
   call.words = p.keepsEvery() ? words<true> : words<false>;
   call.num_words = std::size(words<true>);
@@ -286,20 +279,16 @@ bool gdn::native::predictSaving(const Problem &p, bool hasSegments) {
 
 std::string gdn::native::describe(Problem p) {
   // Dense ones, with a state behind each token at the most.
-  Arrays gradients = p;
-  p.writes = p.states = p.v;
-  int64_t sequences =
-      p.cuSeqlens.isPresent() ? p.cuSeqlens.sizes[0] - 1 : p.q.sizes[0];
-  p.states.sizes = {p.q.sizes[1] + sequences, p.v.sizes[2], p.v.sizes[3],
-                    p.q.sizes[3]};
-  std::vector<Array *> unallocated = {&p.writes, &p.states};
-  std::ranges::copy(arraysOf(gradients), std::back_inserter(unallocated));
-  for (Array *array : unallocated) {
-    array->data = nullptr;
-    array->makeDense();
+  std::copy_n(p.arrays.begin(), manifest::Gradients, &p[At::gradients]);
+  p[At::writes] = p[At::states] = p[At::v];
+  const auto &q = p[At::q].sizes, &v = p[At::v].sizes;
+  const Array &boundaries = p[At::cuSeqlens];
+  int64_t sequences = boundaries.isPresent() ? boundaries.sizes[0] - 1 : q[0];
+  p[At::states].sizes = {q[1] + sequences, v[2], v[3], q[3]};
+  for (int place = At::gradients; place < At::end; ++place) {
+    p[place].data = nullptr;
+    p[place].makeDense();
   }
-  if (p.kind == Kind::Backward)
-    p.gradients = &gradients;
   const PreparedCall call(p);
   std::string facts;
   auto write = [&](size_t size) {

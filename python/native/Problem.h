@@ -79,35 +79,35 @@ struct Options {
   const GateDomain &gateForm() const { return allGateDomains[gateDomain]; }
 };
 
-/// The arrays of a call, or their gradients, in the package's order. In a
-/// backward the outputs are the gradients of these.
-struct Arrays {
-#define GDN_ARRAY(field, ...) Array field;
+/// Where the arrays of a call are, in the package's order. In a backward the
+/// outputs are the gradients of these.
+struct At {
+  enum : int {
+#define GDN_ARRAY(field, ...) field,
 #include "Manifest.inc"
-};
-
-/// Their number.
-inline constexpr int kNumArrays = 0
-#define GDN_ARRAY(...) +1
-#include "Manifest.inc"
-    ;
-/// How many of these, the first ones, have gradients.
-inline constexpr int kNumGradients = manifest::Gradients;
-
-template <typename Arrays> auto arraysOf(Arrays &a) {
-  return std::array{
-#define GDN_ARRAY(field, ...) &a.field,
-#include "Manifest.inc"
+    /// Behind them the gradients of the first ones, to be written by a
+    /// backward,
+    /// each with the shape of its input. On a CPU those that nobody wants are
+    /// absent.
+    gradients,
+    /// What a forward on a GPU saves, as gdn.chunk_gated_delta_rule returns it
+    /// with a `state_interval` of the `saved_tokens` of what gates decay
+    /// (kernels.json).
+    writes = gradients + manifest::Gradients,
+    states,
+    end
   };
-}
+};
 
 /// What a call computes: outputs, these and what its gradients need, or
 /// gradients.
 enum class Kind : uint8_t { Forward, Saving, Backward };
 
 /// The arguments of a call.
-struct Problem : Options, Arrays {
+struct Problem : Options {
   Kind kind = Kind::Forward;
+  /// By their places.
+  std::array<Array, At::end> arrays;
   Device device;
   /// Factor of the read-out; 0 stands for K^(-1/2).
   double scale = 0;
@@ -115,20 +115,15 @@ struct Problem : Options, Arrays {
   int threads = 1;
   /// Tokens of the longest sequence if the caller knows them on the host, or 0.
   int64_t maxSeqlen = 0;
-  /// What a forward on a GPU saves, as gdn.chunk_gated_delta_rule returns it
-  /// with a `state_interval` of the `saved_tokens` of what gates decay
-  /// (kernels.json).
-  Array writes, states;
-  /// Of a backward the gradients to be written, each with the shape of its
-  /// input. On a CPU those that nobody wants are absent.
-  const Arrays *gradients = nullptr;
 
+  Array &operator[](int place) { return arrays[place]; }
+  const Array &operator[](int place) const { return arrays[place]; }
   bool isOnCPU() const { return device.type == Device::CPU; }
   /// Whether it keeps the states after every so many tokens.
-  bool keepsEvery() const { return stepIntervals.isPresent(); }
-  /// What messages call one of its arrays; a gradient, what they call its
+  bool keepsEvery() const { return arrays[At::stepIntervals].isPresent(); }
+  /// What messages call the array at a place; a gradient, what they call its
   /// input.
-  const char *nameOf(const Array &array) const;
+  const char *nameOf(int place) const;
 };
 
 /// Why a call is refused, which is thrown: the Python exception and its
@@ -163,7 +158,7 @@ const GdnCallTable &allFunctions();
 ///
 /// A forward that saves writes `writes` and `states`, too; there may be memory
 /// for more states than it has. Gradients of tokens in no sequence are zeros.
-/// With `savesStates` they are made of what was saved, and `v` is not read.
+/// With `savesStates` they are made of what was saved, and v is not read.
 void run(const Problem &problem, void *stream, GdnAllocate allocate,
          void *user);
 
