@@ -103,11 +103,6 @@ int32_t Call::typeOf(std::string_view name) const {
   return tensor ? tensor->dtype : 0;
 }
 
-int32_t Call::elementType() const {
-  int32_t type = typeOf("q");
-  return type == typeOf("k") && type == typeOf("v") ? type : GDN_DTYPE_F32;
-}
-
 std::string Call::say(std::string_view name) const {
   return std::string(findFact(given.words, given.num_words, name, name));
 }

@@ -46,6 +46,12 @@ std::string_view findFact(const GdnFact *facts, int32_t count,
                           std::string_view name,
                           std::string_view none = "false");
 
+/// The type that q, k and v are taken as: theirs, or float32 if they have
+/// different ones.
+constexpr int32_t commonType(int32_t q, int32_t k, int32_t v) {
+  return q == k && q == v ? q : GDN_DTYPE_F32;
+}
+
 /// Largest number of dimensions of an array.
 inline constexpr int kMaxRank = 4;
 
@@ -75,10 +81,7 @@ public:
   }
   /// Its element type; 0 for none.
   int32_t typeOf(std::string_view name) const;
-  /// The type that a call computes with: that of q, k and v, or float32 if they
-  /// have different ones; and the type of o, which is q's, or token by token
-  /// v's.
-  int32_t elementType() const;
+  /// The type of o, which is q's, or token by token v's.
   int32_t outputType() const { return typeOf(isByToken() ? "v" : "q"); }
   std::string_view fact(std::string_view name) const {
     return findFact(given.facts, given.num_facts, name);

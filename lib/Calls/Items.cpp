@@ -24,7 +24,7 @@ ItemCall::ItemCall(const Call &call)
       stateVFirst(call.stateLayout() == "vk"), isFixed(call.isFixed()),
       hasChannelGates(call.hasChannelGates()), isByToken(call.isByToken()),
       isInFloat32(call.fact("arithmetic") == "float32"),
-      element(call.elementType()),
+      element(commonType(q.tensor.dtype, k.tensor.dtype, v.tensor.dtype)),
       hasLinearGates(call.fact("gate_domain") == "linear"),
       hasRawGates(hasParameters(call.fact("gate_domain"))),
       scale(call.get().scale), threads(call.get().threads),

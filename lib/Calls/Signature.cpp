@@ -44,7 +44,8 @@ Signature gdn::calls::signatureOf(const Call &call, std::string_view op) {
   Signature wanted;
   wanted.keyChannels = call.keyChannels;
   wanted.valueChannels = call.valueChannels;
-  wanted.element = call.elementType();
+  wanted.element =
+      commonType(call.typeOf("q"), call.typeOf("k"), call.typeOf("v"));
   wanted.gate = call.typeOf("gate");
   wanted.beta = call.typeOf("beta");
   // Those of 64 bits are read as ones of 32.
