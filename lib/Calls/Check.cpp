@@ -285,16 +285,6 @@ void Checker::checkOptions() const {
     call.refuse("beta", "a tensor of logits", "None");
 }
 
-bool gdn::calls::areOne(const View &a, const View &b) {
-  bool same = a.tensor.data == b.tensor.data &&
-              a.tensor.dtype == b.tensor.dtype &&
-              a.tensor.rank == b.tensor.rank && a.shape == b.shape;
-  // Nothing steps along an extent of 1, so its stride says nothing.
-  for (int i = 0; i < a.tensor.rank && same; ++i)
-    same = a.shape[i] == 1 || a.strides[i] == b.strides[i];
-  return same;
-}
-
 /// States in a pool are read and written in place.
 void Checker::checkPool() const {
   for (auto [name, array, other, otherName] :

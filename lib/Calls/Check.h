@@ -42,9 +42,6 @@ void checkAddresses(const Call &call);
 /// Refuses arrays with elements and no address.
 void checkMemory(const Call &call);
 
-/// Whether both are one view of the same memory.
-bool areOne(const View &a, const View &b);
-
 //===----------------------------------------------------------------------===//
 // Forwards on a GPU
 //===----------------------------------------------------------------------===//

@@ -23,6 +23,16 @@ bool gdn::calls::hasLastStride1(const GdnTensor &array) {
   return !array.strides || array.shape[last] == 1 || array.strides[last] == 1;
 }
 
+bool gdn::calls::areOne(const View &a, const View &b) {
+  bool same = a.tensor.data == b.tensor.data &&
+              a.tensor.dtype == b.tensor.dtype &&
+              a.tensor.rank == b.tensor.rank && a.shape == b.shape;
+  // Nothing steps along an extent of 1, so its stride says nothing.
+  for (int i = 0; i < a.tensor.rank && same; ++i)
+    same = a.shape[i] == 1 || a.strides[i] == b.strides[i];
+  return same;
+}
+
 bool gdn::calls::isMapped(const GdnTensor &array) {
   if (reinterpret_cast<uintptr_t>(array.data) % kUnit || !hasLastStride1(array))
     return false;

@@ -23,6 +23,9 @@ bool hasLastStride1(const GdnTensor &array);
 /// Whether a tensor map can be made of an array.
 bool isMapped(const GdnTensor &array);
 
+/// Whether both are one view of the same memory.
+bool areOne(const View &a, const View &b);
+
 /// Whether an array has an argument's type and the extents that it fixes.
 bool hasForm(const GdnTensor &array, const GdnArgDesc &arg);
 
