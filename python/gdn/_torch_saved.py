@@ -29,12 +29,6 @@ _DEVICES = frozenset(["cuda"])
 _LEAST_SEGMENT, _MOST_ITEMS = _TABLE.get("least_segment", 1), _TABLE.get("most_items", 0)
 
 
-def _bias_of(dt_bias: Any, g: Any) -> Any:
-    """Biases in the shape of a token's gates: those of channels may lie in a row."""
-    fits = dt_bias is not None and g is not None and dt_bias.numel() == g.shape[2:].numel()
-    return dt_bias.reshape(g.shape[2:]) if fits else dt_bias
-
-
 def _disagreement(
     q: Tensor, k: Tensor, v: Tensor, g: Any, beta: Any, A_log: Any, dt_bias: Any, initial_state: Any, cu_seqlens: Any
 ) -> str | None:
@@ -47,9 +41,11 @@ def _disagreement(
     sequences = q.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
     HV, K, V = v.shape[2], q.shape[3], v.shape[3]
     channels = () if g is None else (K,) * (g.dim() - 3)
+    # Those of channels may lie in a row.
+    biases = (HV * K,) if channels and dt_bias is not None and dt_bias.dim() == 1 else (HV, *channels)
     wanted = (
         ("k", k, q.shape), ("v", v, (*q.shape[:2], HV, V)), ("g", g, (*v.shape[:3], *channels)), ("beta", beta, v.shape[:3]),
-        ("A_log", A_log, (HV,)), ("dt_bias", _bias_of(dt_bias, g), (HV, *channels)), ("initial_state", initial_state, (sequences, HV, K, V)),
+        ("A_log", A_log, (HV,)), ("dt_bias", dt_bias, biases), ("initial_state", initial_state, (sequences, HV, K, V)),
     )  # fmt: skip
     for name, x, shape in wanted:
         if x is not None and tuple(x.shape) != tuple(shape):
@@ -167,7 +163,7 @@ def compute_forward(*given: Any, into: Any = None) -> tuple[Tensor, Tensor, Tens
     betas, _ = chain.convert_beta(beta, _library.beta_domain_of(options), form)
     tokens = map(chain.packed, (q, k, v, g, betas))
     _library.load().forward_saving(
-        *tokens, A_log, _bias_of(dt_bias, g), initial_state, chain.boundaries(q) if cu_seqlens is None else cu_seqlens,
+        *tokens, A_log, dt_bias, initial_state, chain.boundaries(q) if cu_seqlens is None else cu_seqlens,
         chain.packed(o), state if with_state else None, *NO_POOL, chain.packed(writes), states, None,
         chain.kernel_options(form, options, g), 1, 0,
     )  # fmt: skip

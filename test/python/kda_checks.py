@@ -99,6 +99,18 @@ def test_two_lengths(heads, lengths):
     assert ("own_sampled" in choice.kernel) == (heads == 32)
 
 
+@pytest.mark.parametrize("shape", [(96 * 128,), (96, 128)])
+def test_biases_of_gates_that_are_saved(shape):
+    """Those of channels may lie in a row."""
+    q = meta(1, 8192, 96, 128).requires_grad_()
+    parameters = {"A_log": meta(96, dtype="float32"), "dt_bias": meta(*shape, dtype="float32")}
+    choice = gdn.explain(
+        q, q, q, q, meta(1, 8192, 96), **parameters, use_gate_in_kernel=True, use_qk_l2norm_in_kernel=True,
+        use_beta_sigmoid_in_kernel=True, lower_bound=-5.0, device="cuda", function="chunk_kda",
+    )  # fmt: skip
+    assert choice.backward.saves == "states", choice.backward.why_inputs
+
+
 def test_segments_are_refused():
     """256 channels have kernels token by token alone."""
     q, g, beta = meta(1, 512, 4, 256), meta(1, 512, 4, 256, dtype="float32"), meta(1, 512, 4, dtype="float32")
