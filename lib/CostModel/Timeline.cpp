@@ -206,10 +206,11 @@ static Ends simulate(const Chip &chip, const Cuts &cuts, double seconds,
   double added = itemSeconds(kAddedCosts, cuts, part), shortAdded = added;
   if (shown < part)
     shortAdded = cuts.passes.shortItem + itemSeconds(kAddedCosts, cuts, shown);
-  int64_t waiting = cuts.waitingSeconds ? forgetful : 0;
-  ends.maps = std::max(timeline.add(adding * live, added),
-                       timeline.add(adding * waiting, shortAdded));
-  addIdle(all * cuts.parts - adding * (live + waiting));
+  // Heads of which B adds up what shows.
+  int64_t showing = cuts.waitingSeconds ? forgetful : 0;
+  ends.maps = timeline.add(adding * live, added);
+  ends.maps = std::max(ends.maps, timeline.add(adding * showing, shortAdded));
+  addIdle(all * cuts.parts - adding * (live + showing));
   timeline.launch();
   ends.maps =
       std::max(ends.maps,
@@ -218,7 +219,7 @@ static Ends simulate(const Chip &chip, const Cuts &cuts, double seconds,
   timeline.launch();
   // Whole sequences have nothing to scan.
   int64_t columns = cuts.sequences * cuts.vTiles * kScansOfVTile,
-          scanned = behind ? columns * (live + waiting) : 0;
+          scanned = behind ? columns * (live + showing) : 0;
   double steps = static_cast<double>(
       std::max<int64_t>(cuts.ofLongest * cuts.parts - 2, 0));
   ends.scan = timeline.add(
