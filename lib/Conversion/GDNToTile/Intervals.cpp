@@ -84,8 +84,9 @@ static Value countRows(Program &p) {
 
 /// `number`, which roles make before their loops.
 static Value once(Value number) {
-  number.getDefiningOp()->setAttr(tile::kBeforeLoopsAttrName,
-                                  UnitAttr::get(number.getContext()));
+  if (Operation *maker = number.getDefiningOp())
+    maker->setAttr(tile::kBeforeLoopsAttrName,
+                   UnitAttr::get(number.getContext()));
   return number;
 }
 
@@ -111,6 +112,8 @@ KeptStates gdn::readKeptStates(Program &p) {
     up = arith::AddIOp::create(b, up, constant(p, kBlock - 1));
   kept.blocks = once(arith::DivUIOp::create(b, up, constant(p, kBlock)));
   kept.inverse = once(arith::DivUIOp::create(b, constant(p, -1), kept.blocks));
+  // A row of a pool decides about it.
+  once(p.begin);
   Value tokens = arith::SubIOp::create(b, p.end, p.begin);
   Value rows = arith::MinSIOp::create(b, countRows(p), tokens);
   kept.count = once(arith::MinUIOp::create(

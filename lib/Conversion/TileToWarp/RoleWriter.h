@@ -151,6 +151,8 @@ private:
   /// all V tiles, then those of each. `ofNoWorkItem` has what all work items
   /// share.
   SmallVector<IRMapping> maps, ofNoWorkItem;
+  /// Numbers that were made before loops, not in them.
+  SetVector<Value> madeBefore;
   Value warpgroupVTile, iteration, step;
   /// The number of the work item, where the CTA takes several.
   Value turn;

@@ -53,12 +53,18 @@ void RoleWriter::writeLate(Value index, Value first, ValueRange pending) {
   maps = ofNoWorkItem;
   for (auto [number, name] : llvm::enumerate(names))
     maps[0].map(name, carriesLate() ? pending[number] : current.lookup(name));
-  // What came through channels before the loop.
+  auto keep = [&](Value value, unsigned vTile) {
+    if (Value known = getMap(outside, value, vTile).lookupOrNull(value))
+      mapFor(value, vTile).map(value, known);
+  };
+  // What came through channels before the loop, and numbers that were made.
   for (auto &[value, takers] : partition.crossing)
     if (!carriesLate() && partition.isOutside(value) && takers.contains(role))
       for (unsigned vTile = 0; vTile < countCopies(value); ++vTile)
-        if (Value taken = getMap(outside, value, vTile).lookupOrNull(value))
-          mapFor(value, vTile).map(value, taken);
+        keep(value, vTile);
+  if (!carriesLate())
+    for (Value value : madeBefore)
+      keep(value, 0);
   Value past = arith::SubIOp::create(b, loc, index, delay);
   copyIteration(past,
                 carriesLate() ? pending[names.size()]
@@ -160,8 +166,10 @@ void RoleWriter::makeNumbers() {
       Operation *maker = value.getDefiningOp();
       if (!maker || !isFree(maker) || !seen.insert(maker).second)
         continue;
-      if (maker->hasAttr(tile::kBeforeLoopsAttrName))
+      if (maker->hasAttr(tile::kBeforeLoopsAttrName)) {
         lookup(value, 0);
+        madeBefore.insert(value);
+      }
       open.push_back(maker);
     }
 }
