@@ -162,7 +162,7 @@ def chunk_gated_delta_rule(
         scale: factor of the read-out; None is K ** -0.5.
         initial_state: states [N, HV, K, V], types as g; None is zero. With `state_indices` a pool [P, HV, K, V] of such.
             These, `final_state` and `state_checkpoints` may also be torch's float8_e4m3fn and float8_e5m2: they are cast
-            around kernels of float32 states, without a scale. Autograd, torch.compile and states after tokens have none.
+            around kernels of float32 states, without a scale. Autograd and torch.compile have none.
         output_final_state: return the state after each sequence's last token as well.
         use_qk_l2norm_in_kernel: q and k are first divided by sqrt(sum(x ** 2) + 1e-6), head by head.
         use_beta_sigmoid_in_kernel: beta is logits, its sigmoid is taken.
@@ -318,6 +318,9 @@ def fused_recurrent_gated_delta_rule(
             the pool stays as it is then, and `final_state` is None.
         parents: [N, S], int32 or int64: token t begins with the state after token parents[n, t] if that is below t - 1 and
             was kept, else with that after token t - 1.
+
+    States of float8 are cast after each of the S tokens, each of which is then a launch; with `step_states`, `final_state`
+    is None.
 
     Raises:
         TypeError, ValueError, NotImplementedError, RuntimeError: as `chunk_gated_delta_rule`. But inputs that require
