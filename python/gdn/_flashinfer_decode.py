@@ -40,18 +40,20 @@ def _verify(
     of the pool, nowhere, or only the last one in the row that it was read from, or in that of `target`."""
     batch, tokens = q.shape[:2]
     keeps: dict[str, Any] = {}
+    if rows is None and (buffer is not None or scatter is not None or target is not None or not updates):
+        rows = numbers_of_rows(q, batch, 1, 1)[:, 0]
+    target = rows if target is None else target
     if scatter is not None:
         keeps = {"step_indices": scatter}
     elif not updates:
         keeps = {"step_indices": numbers_of_rows(q, batch, 1, -1)}
-    elif target is not None and target is not rows:
+    elif target is not rows or buffer is not None:
+        # Behind a buffer the state is rounded after each token, as there.
         fits = tuple(target.shape) == (batch,)
         check_rules(AssertionError, (fits, f"Expected output_state_indices shape [{batch}], got {target.shape}"))
         # A table of its own.
         keeps = {"step_indices": numbers_of_rows(q, batch, tokens, -1) + 0}
         keeps["step_indices"][:, -1] = target
-    if rows is None and (keeps or buffer is not None):
-        rows = numbers_of_rows(q, batch, 1, 1)[:, 0]
     arguments = (A_log, a, dt_bias, b, scale)
     if buffer is not None:
         kept, between = states_of(buffer)

@@ -274,3 +274,23 @@ def test_tables_are_kept():
     table = numbers_of_rows(like, 3, 2, 7)
     assert table is numbers_of_rows(like, 3, 2, 7) and table.tolist() == [[0, 1], [7, 8], [14, 15]]
     assert numbers_of_rows(like, 2, 1, -1).tolist() == [[-1], [-1]]
+
+
+@pytest.mark.parametrize("name", ["float16", "float8_e4m3fn", "float8_e5m2"])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_buffer_of_narrow_states(name, in_place):
+    """With an update, too, states are rounded after each token: the pool has the buffer's last ones."""
+    torch = pytest.importorskip("torch")
+    tokens, gates, _ = step(4)
+    tokens, gates = ([torch.from_numpy(x) for x in arrays] for arrays in (tokens, gates))
+    dtype, rows = getattr(torch, name), [0, 1, 2] if in_place else [4, 5, 2]
+    pool = torch.from_numpy(states(6, V, K)).to(dtype)
+    wanted, kept = pool.float(), torch.zeros(B, 4, HV, V, K).to(dtype)
+    words = {"intermediate_states_buffer": kept, "initial_state_indices": None if in_place else torch.tensor(rows)}
+    words = {**dict(zip(("A_log", "a", "dt_bias", "b"), gates)), **words}
+    given = pool[:B] if in_place else pool
+    o, _ = gated_delta_rule_mtp(*tokens, given, **words, disable_state_update=True)
+    assert torch.equal(pool.float(), wanted)
+    got, _ = gated_delta_rule_mtp(*tokens, given, **words, disable_state_update=False)
+    wanted[rows] = kept.float()[:, 3]
+    assert torch.equal(got, o) and torch.equal(pool.float(), wanted) and kept.float().any()
