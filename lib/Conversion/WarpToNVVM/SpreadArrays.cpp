@@ -228,16 +228,28 @@ static void createStores(ImplicitLocOpBuilder &b, Value tile,
   }
 }
 
+/// The number of the thread, of those that run the op at a time.
+static Value createOwnThread(ImplicitLocOpBuilder &b, Operation *op) {
+  Value thread = createThread(b);
+  auto warps =
+      op->getAttrOfType<IntegerAttr>(WarpDialect::getRoundRobinAttrName());
+  if (!warps)
+    return thread;
+  return arith::RemUIOp::create(
+      b, thread, createI32(b, warps.getInt() * format::kWarpThreads));
+}
+
 /// True in one of the threads that hold an element of a vector; null where no
 /// two threads hold the same.
-static Value createIsOwner(ImplicitLocOpBuilder &b, RankedTensorType tile) {
+static Value createIsOwner(ImplicitLocOpBuilder &b, Operation *op,
+                           RankedTensorType tile) {
   Value place;
   if (auto slice = dyn_cast<SliceAttr>(tile.getEncoding())) {
     // The first of those along the other dimension.
     place = createSpreadFirst(b, slice.getOf(), 1 - slice.getAxis(),
-                              createThread(b));
+                              createOwnThread(b, op));
   } else if (isEncoded<UniformAttr>(tile)) {
-    place = createThread(b);
+    place = createOwnThread(b, op);
   } else {
     return {};
   }
@@ -307,7 +319,7 @@ struct LowerSpreadStore : SpreadPattern<ArrayStoreOp> {
     if (!isSpread(tile))
       return rewriter.notifyMatchFailure(op, "not spread over lanes");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    if (Value owner = createIsOwner(b, tile))
+    if (Value owner = createIsOwner(b, op, tile))
       b.setInsertionPointToStart(scf::IfOp::create(b, owner).thenBlock());
     SpreadAccess access = createAccess(b, op, adaptor, tile);
     if (access.getRun() == 1) {

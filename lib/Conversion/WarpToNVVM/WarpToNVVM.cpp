@@ -161,6 +161,18 @@ static void markLateAddresses(ModuleOp module) {
   });
 }
 
+/// Notes on stores of roles whose warps take turns how many of them run one.
+static void markTurns(ModuleOp module) {
+  StringRef name = WarpDialect::getRoundRobinAttrName();
+  Builder b(module.getContext());
+  module.walk([&](RoleOp role) {
+    if (role->hasAttr(name))
+      role.walk([&](ArrayStoreOp store) {
+        store->setAttr(name, b.getI64IntegerAttr(role.countTogether()));
+      });
+  });
+}
+
 void warp::keepLoop(scf::ForOp loop) {
   MLIRContext *context = loop.getContext();
   auto unroll = LLVM::LoopUnrollAttr::get(
@@ -213,6 +225,7 @@ struct ConvertGDNWarpToNVVM
     voteOnBranches(module);
     hintBranches(module);
     markLateAddresses(module);
+    markTurns(module);
     for (KernelOp kernel : all)
       lowerKernel(kernel, kernels);
 

@@ -154,3 +154,32 @@ gdn_warp.kernel @numbers(%o: memref<32xi32>, %p: memref<128xi32>) threads(128) s
   gdn_warp.array_store %rows, %o[%c0] axes [0] : !column -> memref<32xi32>
   gdn_warp.array_store %columns, %p[%c0] axes [0] : !row -> memref<128xi32>
 }
+
+// -----
+
+// Of warps that take turns each stores what it has found: its first lane does. Where warps have a vector together one thread stores.
+// CHECK-LABEL: llvm.func @turns(
+// CHECK: %[[THREAD:.*]] = nvvm.read.ptx.sreg.tid.x
+// CHECK: %[[LANE:.*]] = arith.remui %[[THREAD]], %c32_i32
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[LANE]], %c0_i32
+// CHECK: scf.if %[[FIRST]]
+// CHECK: llvm.store
+// CHECK-LABEL: llvm.func @together(
+// CHECK-NOT: arith.remui
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %{{.*}}, %c0_i32
+// CHECK: scf.if %[[FIRST]]
+// CHECK: llvm.store
+gdn_warp.kernel @turns(%o: memref<1xf32>) threads(128) shared(0) {
+  gdn_warp.role "look" warps(0, 4) attributes {gdn_warp.round_robin} {
+    %c0 = arith.constant 0 : index
+    %one = arith.constant dense<1.0> : tensor<1xf32, #gdn_warp.uniform>
+    gdn_warp.array_store %one, %o[%c0] axes [0] : tensor<1xf32, #gdn_warp.uniform> -> memref<1xf32>
+  }
+}
+gdn_warp.kernel @together(%o: memref<1xf32>) threads(128) shared(0) {
+  gdn_warp.role "look" warps(0, 4) {
+    %c0 = arith.constant 0 : index
+    %one = arith.constant dense<1.0> : tensor<1xf32, #gdn_warp.uniform>
+    gdn_warp.array_store %one, %o[%c0] axes [0] : tensor<1xf32, #gdn_warp.uniform> -> memref<1xf32>
+  }
+}
