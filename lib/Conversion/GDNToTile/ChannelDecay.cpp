@@ -8,6 +8,7 @@
 
 #include "Chain.h"
 
+#include "gdn/Dialect/GDN/IR/Support.h"
 #include "gdn/Dialect/Tile/IR/LoopAttributes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -94,7 +95,9 @@ double gdn::maxExponent(FloatType operandType) {
 
 bool gdn::isAlwaysInRange(const Program &p, int64_t half, double most) {
   double bound = p.facts.lowerBound;
-  return bound < 0.0 && -bound * M_LOG2E * static_cast<double>(half) <= most;
+  // Whole blocks, of whose gates the bound is one of the mean.
+  return bound < 0.0 && half % support::boundTokens == 0 &&
+         -bound * M_LOG2E * static_cast<double>(half) <= most;
 }
 
 ChannelWrites gdn::channelWrites(Program &p, Value k, Value G) {

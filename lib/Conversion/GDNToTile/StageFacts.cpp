@@ -8,6 +8,8 @@
 
 #include "Stage.h"
 
+#include "gdn/Dialect/GDN/IR/Support.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -73,10 +75,10 @@ StageFacts gdn::readFacts(const Stage &stage) {
       readEnum<GateDomainAttr>(op, "gate_domain", GateDomain::Log);
   if (auto bound = op->getAttrOfType<FloatAttr>("lower_bound"))
     facts.lowerBound = bound.getValueAsDouble();
-  // Logarithms that the op says are not below are taken for it where they are.
+  // No logarithm is below what all of a block are together.
   if (facts.gateDomain != GateDomain::Bounded && facts.lowerBound < 0.0)
-    facts.leastLog2Gate =
-        std::max(facts.leastLog2Gate, facts.lowerBound * M_LOG2E);
+    facts.leastLog2Gate = std::max(
+        facts.leastLog2Gate, support::boundTokens * facts.lowerBound * M_LOG2E);
   facts.l2norm = op->hasAttr("qk_l2norm");
   facts.betaDomain =
       readEnum<BetaDomainAttr>(op, "beta_domain", BetaDomain::Value);

@@ -81,7 +81,8 @@ defvar gateDomainAttribute = Arg<
   DefaultValuedAttr<GDN_GateDomainAttr, "::mlir::gdn::GateDomain::Log">,
   "How `gate` is to be read: `log` (the default), `linear`, `softplus` or `bounded`.">;
 defvar lowerBoundAttribute = Arg<OptionalAttr<F64Attr>,
-  "The bound of a `bounded` gate; of others a promise, which lets faster kernels serve them.">;
+  !strconcat("The bound of a `bounded` gate; of others a promise, which lets faster kernels serve them: in a ",
+  "sequence, the gates of 8 tokens from each multiple of 8 on sum up to 8 times that at least.")>;
 defvar l2normAttribute = Arg<UnitAttr, "q and k are l2-normalised first.">;
 defvar betaDomainAttribute = Arg<
   DefaultValuedAttr<GDN_BetaDomainAttr, "::mlir::gdn::BetaDomain::Value">,

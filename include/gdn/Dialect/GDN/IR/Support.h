@@ -32,6 +32,11 @@ inline constexpr int64_t savedStateMultiple = 64;
 /// lengths of segments.
 inline constexpr int64_t sampledHeads = 8;
 
+/// Tokens of a block, of whose gates a lower bound is one of the mean: it holds
+/// for those of a sequence from each multiple of this on. Chunks and references
+/// inside of them lie between blocks.
+inline constexpr int64_t boundTokens = 8;
+
 /// Names of the targets: the CPU, by LLVM, and Hopper GPUs, by PTX.
 inline constexpr llvm::StringLiteral cpuTarget = "cpu";
 inline constexpr llvm::StringLiteral gpuTarget = "sm_90a";
