@@ -184,6 +184,10 @@ LogicalResult ConvertGDNToTile::convert(Stage &stage, FloatType operandType,
     stage.inputs.push_back({kPartCount, chooseParts(b, stage, workItems)});
     facts.parts = 1;
   }
+  if (stage.sharesTokens) {
+    OpBuilder b(stage.op);
+    stage.inputs.push_back({kPartCount, countShortParts(b, stage)});
+  }
   auto module =
       dyn_cast<ModuleOp>(SymbolTable::getNearestSymbolTable(stage.op));
   if (!module)

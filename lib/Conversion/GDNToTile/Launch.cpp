@@ -158,6 +158,8 @@ OpFoldResult gdn::countDim(OpBuilder &b, const Stage &stage, Axis dim) {
     return plusOne(b, loc, numSegments(b, stage));
   case Axis::VTile:
     return b.getIndexAttr(*cast<AdjointStageOp>(stage.op).getReportingTiles());
+  case Axis::One:
+    return b.getIndexAttr(1);
   }
   llvm_unreachable("covered switch");
 }

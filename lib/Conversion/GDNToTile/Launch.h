@@ -29,6 +29,10 @@ OpFoldResult countDim(OpBuilder &b, const Stage &stage, Axis dim);
 /// launch.
 Value chooseParts(OpBuilder &b, const Stage &stage, int64_t workItems);
 
+/// The same of a stage whose parts are to have some tokens each, whatever the
+/// device.
+Value countShortParts(OpBuilder &b, const Stage &stage);
+
 /// Replaces the stage by a launch of its program.
 void replaceByLaunch(const Stage &stage, tile::ProgramOp program);
 

@@ -80,3 +80,19 @@ Value gdn::chooseParts(OpBuilder &b, const Stage &stage, int64_t workItems) {
   }
   return n.make<arith::RemUIOp>(best, n.get(kPlace));
 }
+
+Value gdn::countShortParts(OpBuilder &b, const Stage &stage) {
+  // Few enough that work items that begin late have all to spare, enough that
+  // to begin takes little of their time.
+  constexpr int64_t kPartTokens = 64;
+  Numbers n(b, stage.op->getLoc());
+  auto count = [&](Axis axis) {
+    return getValueOrCreateConstantIndexOp(b, stage.op->getLoc(),
+                                           countDim(b, stage, axis));
+  };
+  // Of a sequence of mean length.
+  Value sequences =
+      stage.facts.isPacked ? n.max(count(Axis::Sequence), n.get(1)) : n.get(1);
+  Value each = n.mul(sequences, n.get(kPartTokens));
+  return n.max(n.divideUp(count(Axis::Token), each), n.get(1));
+}

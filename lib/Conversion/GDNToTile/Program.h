@@ -290,6 +290,7 @@ void writeReplay(Program &p);
 void writeExpand(Program &p);
 void writeAdjoint(Program &p);
 void writeGradients(Program &p);
+void writeGateBound(Program &p);
 void writeSegmentBoundaries(Program &p);
 /// Whether a sample of the gates of a sequence of `tokens` calls for the
 /// shorter of two lengths, of whose segments one has `length` tokens.

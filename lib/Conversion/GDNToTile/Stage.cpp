@@ -30,7 +30,7 @@ struct StageForm {
   void (*write)(Program &);
   bool splitsV, rounds;
   int64_t parts = 1;
-  bool groupsHeads = false;
+  bool groupsHeads = false, sharesTokens = false;
 };
 } // namespace
 
@@ -94,6 +94,8 @@ static constexpr StringLiteral kStatePassOperands[] = {"",
                                                        "sequence_state"};
 static constexpr StringLiteral kPrepareOperands[] = {
     "k", "beta", "gate", kBoundaries, "a_log", "dt_bias"};
+static constexpr StringLiteral kGateBoundOperands[] = {
+    "k", "gate", kBoundaries, "a_log", "dt_bias", "found"};
 static constexpr StringLiteral kSegmentMapOperands[] = {
     "k",       "beta",   "gate",   kBoundaries, "a_log",
     "dt_bias", "starts", "before", "closes"};
@@ -130,7 +132,6 @@ static constexpr StringLiteral kLinearAttentionOperands[] = {
 static constexpr StringLiteral kBackwardOperands[] = {
     "q",         "k",     "v",       "beta", "gate",         "initial_state",
     kBoundaries, "a_log", "dt_bias", "d_o",  "d_final_state"};
-
 static constexpr StringLiteral kReplayOperands[] = {
     "",          "k",     "v",      "beta", "gate", "initial_state",
     kBoundaries, "a_log", "dt_bias"};
@@ -153,7 +154,7 @@ static constexpr Axis kPerToken[] = {Axis::Batch, Axis::Token, Axis::Head};
 static constexpr Axis kKeysPerToken[] = {Axis::Batch, Axis::Token,
                                          Axis::KeyHead};
 static constexpr Axis kPerSequence[] = {Axis::Sequence, Axis::Head};
-
+static constexpr Axis kOneNumber[] = {Axis::One, Axis::One, Axis::One};
 static constexpr Axis kPerSegment[] = {Axis::Segment, Axis::Head};
 static constexpr Axis kSegmentBoundaries[] = {Axis::SegmentBoundary};
 static constexpr Axis kSegments[] = {Axis::Segment};
@@ -182,6 +183,7 @@ static constexpr OutputForm kStatePassOutputs[] = {
     {"final_state", kPerSequence}};
 static constexpr OutputForm kPrepareOutputs[] = {{"bm", kPerToken},
                                                  {"decay", kPerToken, "gate"}};
+static constexpr OutputForm kGateBoundOutputs[] = {{"strong", kOneNumber}};
 static constexpr OutputForm kBackwardOutputs[] = {
     {"dq", kPerToken},
     {"dk", kPerToken},
@@ -257,6 +259,9 @@ static const StageForm kForms[] = {
     {"gdn.stage.gradients", kGradientsOperands, kGradientsOutputs,
      writeGradients, /*splitsV=*/false, /*rounds=*/true, kParts,
      /*groupsHeads=*/true},
+    {"gdn.stage.gate_bound", kGateBoundOperands, kGateBoundOutputs,
+     writeGateBound, /*splitsV=*/false, /*rounds=*/false, /*parts=*/1,
+     /*groupsHeads=*/false, /*sharesTokens=*/true},
     {"gdn.stage.segment_boundaries", kSegmentBoundariesOperands,
      kSegmentBoundariesOutputs, writeSegmentBoundaries, /*splitsV=*/false,
      /*rounds=*/false},
@@ -333,6 +338,9 @@ static void updateInPlace(Stage &stage) {
     written->updated = read->tensor;
     stage.inputs.erase(read);
   }
+  // What work items find, others see while they run.
+  if (auto look = dyn_cast<GateBoundStageOp>(stage.op))
+    stage.outputs.front().updated = look.getNone();
 }
 
 /// The results of a stage: where attributes say so, others than its form's.
@@ -375,6 +383,7 @@ std::optional<Stage> gdn::readStage(Operation *op) {
   stage.splitsV = form->splitsV;
   stage.rounds = form->rounds;
   stage.groupsHeads = form->groupsHeads;
+  stage.sharesTokens = form->sharesTokens;
   stage.write = form->write;
   readOperands(stage, *form);
   readResults(stage, findOutputs(op, *form));

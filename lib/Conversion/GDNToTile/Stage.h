@@ -24,7 +24,8 @@ enum class Axis {
   CutSequence,
   SequenceBoundary,
   SegmentBoundary,
-  VTile
+  VTile,
+  One
 };
 
 /// What a function says of the argument or the result that an array is.
@@ -62,6 +63,9 @@ struct Stage {
   bool splitsV = false;
   /// Whether a work item is of a q/k head, not of a value head.
   bool groupsHeads = false;
+  /// Whether work items share the tokens of a sequence and head, as many as
+  /// these make.
+  bool sharesTokens = false;
   /// Whether each work item runs in one of several turns, the first of which
   /// wait less for a stage that runs at the same time, or not at all.
   bool hasTurns = false;

@@ -256,3 +256,33 @@ func.func @saved_c4_expand(%q: tensor<1x256x2x32xf32>, %r: tensor<1x256x4x16xf32
       {chunk_size = 64, segment_length = 64, state_interval = 128} -> tensor<5x4x16x32xf32>
   return
 }
+
+// -----
+
+// What work items find is one number.
+func.func @gate_bound_c1(%k: tensor<1x64x2x32xbf16>, %gate: tensor<1x64x4x32xf32>, %none: tensor<1x1x4xf32>) {
+  // expected-error @below {{expected none of shape [1, 1, 1] = [1, 1, 1], got 'tensor<1x1x4xf32>'}}
+  %r = gdn.stage.gate_bound k(%k : tensor<1x64x2x32xbf16>) gate(%gate : tensor<1x64x4x32xf32>) none(%none : tensor<1x1x4xf32>)
+      {lower_bound = -5.0 : f64} -> tensor<1x1x1xf32>
+  return
+}
+
+// -----
+
+// Gates that have a bound keep it.
+func.func @gate_bound_c2(%k: tensor<1x64x2x32xbf16>, %gate: tensor<1x64x4x32xf32>, %none: tensor<1x1x1xf32>) {
+  // expected-error @below {{expected gates that may break the bound, got gate_domain bounded}}
+  %r = gdn.stage.gate_bound k(%k : tensor<1x64x2x32xbf16>) gate(%gate : tensor<1x64x4x32xf32>) none(%none : tensor<1x1x1xf32>)
+      {gate_domain = #gdn.gate_domain<bounded>, lower_bound = -5.0 : f64} -> tensor<1x1x1xf32>
+  return
+}
+
+// -----
+
+// The look is at gates of the channels that keys have.
+func.func @delta_rule_c6_gate_bound(%k: tensor<1x64x2x32xbf16>, %gate: tensor<1x64x4x16xf32>, %none: tensor<1x1x1xf32>) {
+  // expected-error @below {{expected gate of shape [B, T, H, K] = [1, 64, 4, 32], got 'tensor<1x64x4x16xf32>'}}
+  %r = gdn.stage.gate_bound k(%k : tensor<1x64x2x32xbf16>) gate(%gate : tensor<1x64x4x16xf32>) none(%none : tensor<1x1x1xf32>)
+      {lower_bound = -5.0 : f64} -> tensor<1x1x1xf32>
+  return
+}

@@ -48,6 +48,14 @@ gdn_warp.schedule_template @segment_boundaries.channels schedules ["cta_per_head
     roles [#sample, #idle]
     channels []
 
+// gdn.stage.gate_bound: memory binds, so warps have the channels of some tokens each, and a multiprocessor many of them.
+#look = #gdn_warp.role_template<name = "look", warps = 4, registers = 64, steps = ["load", "gates"], round_robin = true, lanes_per_row = 32>
+
+gdn_warp.schedule_template @gate_bound.channels schedules ["token", "cta_per_head", "cta_per_v_tile"] stages ["gate_bound"]
+    attributes {chunks_per_iteration = 1 : i64, min_ctas = 8 : i64, in_order}
+    roles [#look]
+    channels []
+
 #cut = #gdn_warp.role_template<name = "cut", warps = 4, registers = 96, steps = ["store"]>
 
 gdn_warp.schedule_template @segment_boundaries.sequence schedules ["cta_per_head", "cta_per_v_tile"] stages ["segment_boundaries"]

@@ -95,6 +95,16 @@ Rule gdn::getRule(Operation *op) {
         rule.gateDomain = stage.getGateDomain();
         rule.lowerBound = stage.getLowerBoundAttr();
       })
+      .Case([&](GateBoundStageOp stage) {
+        rule.k = stage.getK();
+        rule.gate = stage.getGate();
+        rule.cuSeqlens = stage.getCuSeqlens();
+        rule.aLog = stage.getALog();
+        rule.dtBias = stage.getDtBias();
+        rule.none = stage.getNone();
+        rule.gateDomain = stage.getGateDomain();
+        rule.lowerBound = stage.getLowerBoundAttr();
+      })
       .Case([&](SegmentBoundariesStageOp cut) {
         rule.k = cut.getK();
         rule.gate = cut.getGate();

@@ -76,8 +76,9 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   add("gate", rule.gate, getGateDims(rule.gate));              // delta_rule_c6
   add("initial_state", rule.initialState, getStateDims(rule)); // delta_rule_c7
   add("cu_seqlens", rule.cuSeqlens, {Dim::Boundaries});
-  add("a_log", rule.aLog, {Dim::H}); // delta_rule_c8
-  add("dt_bias", rule.dtBias, bias); // delta_rule_c9
+  add("a_log", rule.aLog, {Dim::H});                      // delta_rule_c8
+  add("dt_bias", rule.dtBias, bias);                      // delta_rule_c9
+  add("none", rule.none, {Dim::One, Dim::One, Dim::One}); // gate_bound_c1
   add("state_indices", rule.stateIndices,
       {rule.numStates ? Dim::Cut : getSequences(rule)}); // pool_c1
   add("has_initial_state", rule.hasInitialState,
@@ -317,6 +318,11 @@ SmallVector<ResultShape> gdn::getResultShapes(Operation *op, const Rule &rule) {
           [&](auto stage) { return getPartResults(stage, rule); })
       .Case([&](StatePassStageOp) {
         return SmallVector<ResultShape>{getForwardResults(rule, true)[1]};
+      })
+      .Case([&](GateBoundStageOp) {
+        return SmallVector<ResultShape>{{"strong",
+                                         {Dim::One, Dim::One, Dim::One},
+                                         Float32Type::get(op->getContext())}};
       })
       .Case([&](PrepareStageOp) {
         SmallVector<ResultShape> results = {

@@ -49,6 +49,8 @@ struct Rule {
   DenseI64ArrayAttr liveHeads;
   /// Of the same ops.
   IntegerAttr stateInterval, sequenceSegments;
+  /// Of gdn.stage.gate_bound only.
+  Value none;
   /// Of gdn.stage.adjoint only.
   IntegerAttr reportingTiles;
   GateDomain gateDomain = GateDomain::Log;

@@ -47,6 +47,8 @@ template <typename Dims> static auto &sizeOf(Dims &dims, Dim dim) {
     return dims.cut;
   case Dim::VTiles:
     return dims.vTiles;
+  case Dim::One:
+    return dims.one;
   case Dim::N:
   case Dim::Boundaries:
     break;
@@ -94,6 +96,8 @@ StringRef gdn::getDimName(Dim dim) {
     return "sequences+1";
   case Dim::VTiles:
     return "V tiles";
+  case Dim::One:
+    return "1";
   }
   llvm_unreachable("covered switch");
 }

@@ -197,6 +197,10 @@ static LogicalResult verifyGate(Operation *op, const Rule &rule) {
                            rule.lowerBound.getValueAsDouble() < 0))
     return op->emitOpError("expected a finite, negative lower_bound, got ")
            << rule.lowerBound;
+  // gate_bound_c2
+  if (isa<GateBoundStageOp>(op) && rule.gateDomain == GateDomain::Bounded)
+    return op->emitOpError("expected gates that may break the bound, got "
+                           "gate_domain bounded");
   // delta_rule_c20
   if (rule.scale && !(std::isfinite(rule.scale.getValueAsDouble()) &&
                       rule.scale.getValueAsDouble() > 0))

@@ -6,15 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RawGate.h"
-#include "WholeTensors.h"
-
 #include "gdn/Dialect/GDN/IR/RuleDims.h"
 #include "gdn/Dialect/GDN/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 #include <cmath>
@@ -29,52 +28,21 @@ namespace mlir::gdn {
 using namespace mlir;
 using namespace mlir::gdn;
 
-/// The number of gates of each value head that are below `bound`, [H] in f32: a
-/// sum that stops growing is still above 0.
-static Value countBelow(WholeTensors &w, DeltaRuleOpInterface op,
-                        double bound) {
-  RawGateOperands gates(op, "btnk");
-  auto isBelow = [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
-    auto number = [&](double value) -> Value {
-      return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
-    };
-    Value size = op.getGateDomain() == GateDomain::Softplus
-                     ? sizeOfRawGate(b, gates.read(b, args))
-                     : Value(arith::NegFOp::create(b, args[0]));
-    // What is no number is for kernels of any gates, too.
-    Value below = arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, size,
-                                        number(-bound));
-    return arith::SelectOp::create(b, below, number(1.0), number(0.0));
-  };
-  return w.sum("n", "btnk", gates.inputs, isBelow);
-}
-
-/// Whether an entry of `count` is above 0. Sixteen are looked at together: each
-/// work item on a GPU asks before it begins, and waits for memory.
-static Value isAny(ImplicitLocOpBuilder &b, Value count) {
-  constexpr int64_t kTogether = 16;
-  auto index = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(b, value);
-  };
-  Value zero = index(0), size = tensor::DimOp::create(b, count, 0);
-  Value last = arith::SubIOp::create(b, size, index(1));
-  Value none = arith::ConstantOp::create(b, b.getBoolAttr(false));
-  Value nothing = arith::ConstantOp::create(b, b.getF32FloatAttr(0.0));
-  auto loop = scf::ForOp::create(b, zero, size, index(kTogether), none);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value found = loop.getRegionIterArg(0);
-  for (int64_t number = 0; number < kTogether; ++number) {
-    Value at = arith::MinUIOp::create(
-        b, arith::AddIOp::create(b, loop.getInductionVar(), index(number)),
-        last);
-    Value isAbove =
-        arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
-                              tensor::ExtractOp::create(b, count, at), nothing);
-    found = arith::OrIOp::create(b, found, isAbove);
-  }
-  scf::YieldOp::create(b, found);
-  return loop.getResult(0);
+/// Whether the gates of `op` break `bound`.
+static Value breaksBound(ImplicitLocOpBuilder &b, DeltaRuleOpInterface op,
+                         double bound) {
+  SmallVector<int64_t> one = {1, 1, 1};
+  Value empty = tensor::EmptyOp::create(b, one, b.getF32Type());
+  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0.0));
+  Value none = linalg::FillOp::create(b, zero, empty).getResult(0);
+  Value found =
+      GateBoundStageOp::create(b, none.getType(), op.getK(), op.getGate(),
+                               op.getCuSeqlens(), op.getALog(), op.getDtBias(),
+                               none, op.getGateDomain(), APFloat(bound))
+          ->getResult(0);
+  Value at = arith::ConstantIndexOp::create(b, 0);
+  Value strong = tensor::ExtractOp::create(b, found, ValueRange{at, at, at});
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, strong, zero);
 }
 
 /// Whether there are faster kernels for the op if its gates are bounded. f16
@@ -88,11 +56,10 @@ static bool isFasterBounded(DeltaRuleOpInterface op) {
          getElementTypeOrSelf(op.getK().getType()).isBF16();
 }
 
-/// `op` where a gate is below the bound, and else the same op with the bound.
+/// `op` where its gates break the bound, and else the same op with the bound.
 static void branch(DeltaRuleOpInterface op, double bound) {
-  OpBuilder builder(op);
-  WholeTensors b(builder, op);
-  Value isStrong = isAny(b, countBelow(b, op, bound));
+  ImplicitLocOpBuilder b(op->getLoc(), op);
+  Value isStrong = breaksBound(b, op, bound);
   auto choice =
       scf::IfOp::create(b, op->getResultTypes(), isStrong, /*withElse=*/true);
   op->replaceAllUsesWith(choice.getResults());

@@ -7,16 +7,13 @@
 // POSITIVE: error: expected a finite bound of at most 0, got 5
 // OPTION: error: expected --gate-bound of at most 0, got 1
 
-// Gates of a head that are below the bound, or no numbers, are counted.
+// A stage looks at the gates, and says so in one number.
 // CHECK-LABEL: func.func @channels(
 // CHECK-SAME: %[[G:[a-z0-9]*]]: tensor<2x?x4x128xf32>
-// CHECK: %[[HEADS:.*]] = linalg.generic {{.*}}["reduction", "reduction", "parallel", "reduction"]} ins(%[[G]] : tensor<2x?x4x128xf32>)
-// CHECK: %[[SIZE:.*]] = arith.negf
-// CHECK: %[[BOUND:.*]] = arith.constant 5.000000e+00 : f32
-// CHECK: arith.cmpf ugt, %[[SIZE]], %[[BOUND]] : f32
-// CHECK: %[[STRONG:.*]] = scf.for
-// CHECK-COUNT-16: tensor.extract %[[HEADS]]
-// CHECK: scf.yield
+// CHECK: %[[NONE:.*]] = linalg.fill {{.*}} -> tensor<1x1x1xf32>
+// CHECK: %[[FOUND:.*]] = gdn.stage.gate_bound k(%{{.*}}) gate(%[[G]] : tensor<2x?x4x128xf32>) none(%[[NONE]] : tensor<1x1x1xf32>) {lower_bound = -5.000000e+00 : f64}
+// CHECK: %[[NUMBER:.*]] = tensor.extract %[[FOUND]]
+// CHECK: %[[STRONG:.*]] = arith.cmpf ogt, %[[NUMBER]], %{{.*}} : f32
 // CHECK: %[[R:.*]]:2 = scf.if %[[STRONG]] -> (tensor<2x?x4x128xbf16>, tensor<2x4x128x128xf32>) {
 // CHECK: %[[ANY:.*]]:2 = gdn.chunk_gated_delta_rule
 // CHECK-SAME: {chunk_size = 16 : i64, output_final_state}
@@ -34,21 +31,21 @@ func.func @channels(%q: tensor<2x?x4x128xbf16>, %beta: tensor<2x?x4xf32>, %g: te
   return %o, %s : tensor<2x?x4x128xbf16>, tensor<2x4x128x128xf32>
 }
 
-// Raw gates count as the logarithms that softplus makes of them.
+// Raw gates are the logarithms that softplus makes of them, in the sequences that are packed.
 // CHECK-LABEL: func.func @raw(
-// CHECK: linalg.generic {{.*}} ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<2x8x4x128xbf16>, tensor<4xf32>, tensor<4x128xf32>)
-// CHECK: math.log1p
+// CHECK: gdn.stage.gate_bound k({{.*}}) gate(%{{.*}} : tensor<1x8x4x128xbf16>) cu_seqlens(%{{.*}} : tensor<?xi32>) a_log(%{{.*}} : tensor<4xf32>)
+// CHECK-SAME: dt_bias(%{{.*}} : tensor<4x128xf32>) none({{.*}}) {gate_domain = #gdn.gate_domain<softplus>, lower_bound = -5.000000e+00 : f64}
 // CHECK: scf.if
 // CHECK: gdn.chunk_gated_delta_rule
 // CHECK: gate_domain = #gdn.gate_domain<softplus>}
 // CHECK: gdn.chunk_gated_delta_rule
 // CHECK: {gate_domain = #gdn.gate_domain<softplus>, lower_bound = -5.000000e+00 : f64}
-func.func @raw(%q: tensor<2x8x4x128xbf16>, %beta: tensor<2x8x4xf32>, %a: tensor<4xf32>, %bias: tensor<4x128xf32>)
-    -> tensor<2x8x4x128xbf16> {
-  %o = gdn.chunk_gated_delta_rule q(%q : tensor<2x8x4x128xbf16>) k(%q : tensor<2x8x4x128xbf16>) v(%q : tensor<2x8x4x128xbf16>)
-      beta(%beta : tensor<2x8x4xf32>) gate(%q : tensor<2x8x4x128xbf16>) a_log(%a : tensor<4xf32>) dt_bias(%bias : tensor<4x128xf32>)
-      {gate_domain = #gdn.gate_domain<softplus>} -> tensor<2x8x4x128xbf16>
-  return %o : tensor<2x8x4x128xbf16>
+func.func @raw(%q: tensor<1x8x4x128xbf16>, %beta: tensor<1x8x4xf32>, %a: tensor<4xf32>, %bias: tensor<4x128xf32>, %cu: tensor<?xi32>)
+    -> tensor<1x8x4x128xbf16> {
+  %o = gdn.chunk_gated_delta_rule q(%q : tensor<1x8x4x128xbf16>) k(%q : tensor<1x8x4x128xbf16>) v(%q : tensor<1x8x4x128xbf16>)
+      beta(%beta : tensor<1x8x4xf32>) gate(%q : tensor<1x8x4x128xbf16>) cu_seqlens(%cu : tensor<?xi32>) a_log(%a : tensor<4xf32>) dt_bias(%bias : tensor<4x128xf32>)
+      {gate_domain = #gdn.gate_domain<softplus>} -> tensor<1x8x4x128xbf16>
+  return %o : tensor<1x8x4x128xbf16>
 }
 
 // A function says its own bound.

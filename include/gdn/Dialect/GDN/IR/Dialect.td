@@ -70,7 +70,7 @@ def GDN_Dialect : Dialect {
     /// Unit attribute of a function whose calls say parts: the forward of its segments is launched when their maps are
     /// done, not beside them.
     static constexpr ::llvm::StringLiteral getLateForwardAttrName() { return "gdn.late_forward"; }
-    /// f64 attribute of a function: if all gates a channel of a call are at least so much, kernels for bounded gates run
+    /// f64 attribute of a function: if the gates a channel of a call keep this bound, kernels for bounded gates run
     /// (`gdn-bound-gates`). Bits of a sequence then depend on the gates of others.
     static constexpr ::llvm::StringLiteral getGateBoundAttrName() { return "gdn.gate_bound"; }
     /// Attribute of a function, a dictionary: what its layer op computes, from `gdn-name-arguments`.

@@ -20,7 +20,7 @@ class DeltaRuleOpInterface;
 /// that gradients read, P those of a pool, and R those that are kept after
 /// tokens, for the first `Steps` of each sequence. Where the sequences are
 /// segments, `Cut` counts the sequences that were cut, and `CutBoundaries` one
-/// more. `VTiles` are those that report.
+/// more. `VTiles` are those that report. `One` is 1.
 enum class Dim {
   B,
   T,
@@ -40,7 +40,8 @@ enum class Dim {
   SegmentBoundaries,
   Cut,
   CutBoundaries,
-  VTiles
+  VTiles,
+  One
 };
 
 /// Sizes of a delta rule, `ShapedType::kDynamic` where no operand tells.
@@ -67,6 +68,7 @@ struct RuleDims {
   int64_t cut = ShapedType::kDynamic;
   /// V tiles that report how far they are.
   int64_t vTiles = ShapedType::kDynamic;
+  int64_t one = 1;
 
   /// The size called `dim`; of boundaries it is one more than what they bound.
   int64_t get(Dim dim) const;

@@ -133,6 +133,44 @@ def GDN_StatePassStageOp : GDN_StageOp<"state_pass",
   }]);
 }
 
+def GDN_GateBoundStageOp : GDN_StageOp<"gate_bound"> {
+  let summary = "Whether the gates of a call break a bound";
+  let description = [{
+    Gates a channel keep `lower_bound` if the sizes of the log gates of 8 tokens,
+    from a multiple of 8 in their sequence on, sum up to 8 times the bound's size
+    at most, in every channel. Sizes, so that no gate above 0 hides another one.
+    Gates that are no numbers break the bound, and so do raw ones of a head whose
+    exp(A_log) is above 1024. Tokens of no sequence do not count.
+
+    Result: `strong` [1, 1, 1], f32: 1 if the bound is broken, and else what
+    `none` has, which are zeros. A work item that begins when another one has
+    found that out leaves. `k` is taken for its sizes and is not read.
+
+    Example:
+
+    ```mlir
+    %strong = gdn.stage.gate_bound
+        k(%k : tensor<1x4096x2x128xbf16>) gate(%g : tensor<1x4096x4x128xf32>)
+        none(%zeros : tensor<1x1x1xf32>) {lower_bound = -5.0} -> tensor<1x1x1xf32>
+    ```
+  }];
+  let arguments = (ins GDN_KOf<TensorRankOf<dataTypes, [4]>>:$k,
+    Arg<TensorRankOf<parameterTypes, [4]>, "Gates a channel, [B, T, H, K].">:$gate,
+    GDN_CuSeqlensOf<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
+    GDN_ALogOf<TensorRankOf<parameterTypes, [1]>>:$a_log,
+    GDN_DtBiasOf<TensorRankOf<parameterTypes, [1, 2]>>:$dt_bias,
+    Arg<TensorRankOf<[F32], [3]>, "Zeros.">:$none,
+    gateDomainAttribute:$gate_domain,
+    Arg<F64Attr, "The bound of the mean of 8 log gates.">:$lower_bound);
+  let assemblyFormat = [{
+    `k` `(` $k `:` type($k) `)` `gate` `(` $gate `:` type($gate) `)`
+    (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
+    (`a_log` `(` $a_log^ `:` type($a_log) `)`)?
+    (`dt_bias` `(` $dt_bias^ `:` type($dt_bias) `)`)?
+    `none` `(` $none `:` type($none) `)` attr-dict `->` type($results)
+  }];
+}
+
 def GDN_PrepareStageOp : GDN_StageOp<"prepare"> {
   let summary = "What a chunk needs before it sees the state";
   let description = [{

@@ -48,19 +48,19 @@ def PlanStagesPass : Pass<"gdn-plan-stages", "::mlir::ModuleOp"> {
 }
 
 def BoundGatesPass : Pass<"gdn-bound-gates", "::mlir::ModuleOp"> {
-  let summary = "Let kernels for bounded gates run if all gates of a call are above a bound";
+  let summary = "Let kernels for bounded gates run if the gates of a call keep a bound";
   let description = [{
     Kernels for gates a channel of any strength take more than twice as long as
-    those for gates that the op says are at least `lower_bound`. Most gates are,
-    but a caller that gives logarithms rarely says so. This pass counts the gates
-    of each value head that are not, and makes both: the op as it is if there are
-    any, and else the op with the bound.
+    those for gates that the op says keep a `lower_bound`. Most gates do, but a
+    caller that gives logarithms rarely says so. This pass looks at the gates
+    (`gdn.stage.gate_bound`), and makes both: the op as it is if they break the
+    bound, and else the op with the bound.
 
     ```mlir
     %o = gdn.chunk_gated_delta_rule q(...) k(...) v(...) beta(...) gate(%g) {chunk_size = 16} -> ...
     // becomes, with bound=-5
-    %heads = linalg.generic ... ins(%g) ... // [H]: gates that are below -5
-    %strong = scf.for ... // whether an entry of %heads is above 0
+    %found = gdn.stage.gate_bound k(...) gate(%g) none(%zeros) {lower_bound = -5.0} -> tensor<1x1x1xf32>
+    %strong = ... // whether the element of %found is above 0
     %o = scf.if %strong -> ... {
       %any = gdn.chunk_gated_delta_rule q(...) k(...) v(...) beta(...) gate(%g) {chunk_size = 16} -> ...
       scf.yield %any
@@ -71,16 +71,15 @@ def BoundGatesPass : Pass<"gdn-bound-gates", "::mlir::ModuleOp"> {
     ```
 
     It holds for bf16 layer ops in chunks whose gates are logarithms a channel,
-    or are made logarithms by softplus. Tokens of no sequence count, too. The
-    attribute `gdn.gate_bound` of a function says the function's bound in the
-    place of the option. On a GPU the device takes the branch
-    (`gdn-tile-guard-launches`). Numerics: both sides are the same function,
-    rounded in other places.
+    or are made logarithms by softplus. The attribute `gdn.gate_bound` of a
+    function says the function's bound in the place of the option. On a GPU the
+    device takes the branch (`gdn-tile-guard-launches`). Numerics: both sides are
+    the same function, rounded in other places.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
   let options = [Option<"bound", "bound", "double", "0.0",
-    "The least logarithm of a gate that kernels for bounded gates get, negative; 0 leaves functions without gdn.gate_bound as they are">];
+    "The bound of the gates that kernels for bounded gates get, negative; 0 leaves functions without gdn.gate_bound as they are">];
 }
 
 def SplitSequencesPass : Pass<"gdn-cp-split", "::mlir::ModuleOp"> {
