@@ -117,8 +117,11 @@ static void chooseSegments(const Call &call, const GdnEntryDesc *chunks,
   if (!isServed || gaps)
     return;
   request.decays &= call.find("gate") != nullptr;
-  request.ownStarts = findFaster(call, chunks, Schedule::CtaPerHead.name,
-                                 {.isCut = true, .hasParts = true});
+  const GdnVariantDesc *ownStarts =
+      findFaster(call, chunks, Schedule::CtaPerHead.name,
+                 {.isCut = true, .hasParts = true});
+  request.ownStarts = ownStarts;
+  request.looksAtGates = ownStarts && ownStarts->looks_at_gates;
   request.samplesGates =
       findFaster(call, chunks, Schedule::CtaPerHead.name,
                  {.isCut = true, .hasParts = true, .isSampled = true});

@@ -120,14 +120,15 @@ void gdn::calls::chooseSavingForward(const GdnCallTable &table,
   explainMissing(table, call, wanted);
 }
 
-/// Tokens of a segment; 0 for whole sequences.
+/// Tokens of a segment of the function `cut`; 0 for whole sequences.
 static int64_t chooseLength(const Call &call, const Signature &form,
-                            const cost::Chip &chip) {
+                            const GdnVariantDesc &cut, const cost::Chip &chip) {
   cost::Problem problem = describe(call, form);
   // The longest sequence, as somebody says it is or as the model guesses.
   int64_t longest = cost::choose(problem, chip).longest;
-  return cost::chooseBackward(problem, chip, longest, call.splitRequest())
-      .length;
+  cost::SplitRequest request = call.splitRequest();
+  request.looksAtGates = cut.looks_at_gates;
+  return cost::chooseBackward(problem, chip, longest, request).length;
 }
 
 /// The function of whole sequences by that schedule, or by the one that there
@@ -167,7 +168,7 @@ void gdn::calls::chooseBackward(const GdnCallTable &table, const Call &call,
     plan.segment_length = chosen.saving.backward.length;
     schedule = chosen.saving.backward.schedule.name;
   } else if (cut && call.get().split != GDN_SPLIT_NEVER) {
-    plan.segment_length = chooseLength(call, wanted, chosen.chip);
+    plan.segment_length = chooseLength(call, wanted, *cut, chosen.chip);
   }
   plan.variant = plan.segment_length ? cut : findWhole(call, entry, schedule);
   if (!plan.variant)

@@ -23,6 +23,8 @@ using namespace gdn::cost;
 static constexpr double kHopSeconds = 0.8e-6;
 /// Behind the last CTA.
 static constexpr double kEndSeconds = 0.5e-6;
+/// Kernels that a forward in segments has more than one of whole sequences.
+static constexpr int64_t kMoreKernels = 5;
 /// The kernel that cuts, and what it takes more to look at the gates; at those
 /// of channels (docs/experiments/kda.md).
 static constexpr double kBoundariesSeconds = 1.5e-6, kSampleSeconds = 1.1e-6,
@@ -312,7 +314,8 @@ static SplitEstimate estimateCut(const Problem &p, const Chip &chip,
   bool forgets = request.decays && chunks > shown * parts;
   double start = kBoundariesSeconds + shared.seconds + 2 * kHopSeconds +
                  kStartsSeconds + walkSeconds(p, chip, result.segments) +
-                 chunks / parts * kStartsChunkSeconds;
+                 chunks / parts * kStartsChunkSeconds +
+                 leavingSeconds(request, kMoreKernels);
   auto simulateLive = [&](int64_t live, double behind) {
     return simulate(chip, cuts, start, live, behind);
   };

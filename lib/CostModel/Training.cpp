@@ -168,6 +168,8 @@ PassEstimate gdn::cost::chooseBackward(const Problem &p, const Chip &chip,
                                        const SplitRequest &request) {
   // Of the gradients.
   constexpr int64_t kLeastChunks = 4, kMostSegments = 64;
+  // That a backward in segments has more than one of whole sequences.
+  constexpr int64_t kMoreKernels = 8;
   bool isLength = request.kind == SplitRequest::Kind::Length;
   LengthLimits limits = {kGradientTokens, isLength ? INT64_MAX : longest,
                          /*least=*/1, kLeastChunks * kGradientTokens,
@@ -176,7 +178,10 @@ PassEstimate gdn::cost::chooseBackward(const Problem &p, const Chip &chip,
   if (isLength || (longest > 0 && p.heads > 0 && p.keyHeads > 0))
     lengths = lengthsOf(longest, limits, request);
   return chooseLength(lengths, request, kLoss, [&](int64_t length) {
-    return estimateBackward(p, chip, longest, length);
+    PassEstimate estimate = estimateBackward(p, chip, longest, length);
+    if (length)
+      estimate.seconds += leavingSeconds(request, kMoreKernels);
+    return estimate;
   });
 }
 

@@ -44,13 +44,25 @@ struct SplitRequest {
   /// Whether the kernel that cuts may look at the gates, and then choose
   /// between two lengths.
   bool samplesGates = false;
+  /// Whether functions have kernels for gates of any strength and kernels for
+  /// those that keep a bound, of which the device lets one kind leave.
+  bool looksAtGates = false;
 
   bool operator==(const SplitRequest &other) const {
     return kind == other.kind && value == other.value &&
            decays == other.decays && ownStarts == other.ownStarts &&
-           samplesGates == other.samplesGates;
+           samplesGates == other.samplesGates &&
+           looksAtGates == other.looksAtGates;
   }
 };
+
+/// What a cut takes longer where it has `kernels` more than whole sequences
+/// have and they leave, one behind the other (docs/experiments/kda.md).
+inline double leavingSeconds(const SplitRequest &request, int64_t kernels) {
+  constexpr double kLeavingSeconds = 3e-6;
+  return request.looksAtGates ? kLeavingSeconds * static_cast<double>(kernels)
+                              : 0;
+}
 
 /// How sequences are cut.
 struct Cut {

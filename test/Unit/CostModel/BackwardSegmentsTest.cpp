@@ -145,6 +145,18 @@ TEST(BackwardSplitTest, FewHeadsWithGatesOfChannelsAreCut) {
   }
 }
 
+// Kernels that leave are more in segments.
+TEST(BackwardSplitTest, ShortCallsThatLookAreLeftWhole) {
+  SplitRequest looking;
+  looking.looksAtGates = true;
+  for (auto [tokens, length] : {std::pair(2048, 0), std::pair(4096, 512)}) {
+    Problem p = packed(1, tokens, 4, 4);
+    p.gatesChannels = true;
+    EXPECT_GT(choose(p, tokens).length, 0) << tokens << " tokens";
+    EXPECT_EQ(choose(p, tokens, looking).length, length) << tokens << " tokens";
+  }
+}
+
 /// The time of so many segments, between those that were measured.
 double timeOf(const std::map<int64_t, double> &times, double segments) {
   auto after = times.lower_bound(static_cast<int64_t>(std::ceil(segments)));

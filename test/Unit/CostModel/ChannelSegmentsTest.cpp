@@ -93,6 +93,22 @@ TEST(ChannelSegmentsTest, OneLengthWhereItPaysForAllGates) {
   }
 }
 
+// Of functions that look at gates, twice as many kernels are launched, of which
+// half leave: 15 us more in segments than whole.
+TEST(ChannelSegmentsTest, ShortCallsThatLookAreLeftWhole) {
+  for (auto [tokens, splits] :
+       {std::pair(1024, false), std::pair(4096, true)}) {
+    Call call(4, tokens);
+    SplitChoice choice = call.split();
+    EXPECT_TRUE(choice.splits) << tokens << " tokens";
+    call.request.looksAtGates = true;
+    SplitChoice looking = call.split();
+    EXPECT_EQ(looking.splits, splits) << tokens << " tokens";
+    EXPECT_EQ(looking.wholeSeconds, choice.wholeSeconds);
+    EXPECT_NEAR(looking.best->seconds(), choice.best->seconds() + 15e-6, 1e-6);
+  }
+}
+
 // The host may not know how long the longest one is.
 TEST(ChannelSegmentsTest, PackedSequencesAreLeftWholeHoweverLong) {
   Call call(24, 16384);
