@@ -66,10 +66,21 @@ def _mlir(value: Any) -> str:
     return value if str(value).startswith("#") else json.dumps(value)
 
 
-def _noted(variants: list[dict[str, Any]], facts: set[str]) -> str:
+def _looking(hopper: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+    """The variant that also looks at the gates, of one that says how."""
+    changed = {**row, **row["looking"]}
+    return {**changed, "for": [*changed.get("for", []), "look"], **hopper["looking"]}
+
+
+def _noted(hopper: dict[str, Any], variants: str, facts: set[str]) -> str:
     """The attributes of a layer function with those of these variants that are for it."""
-    rows = (row for row in variants if facts.issuperset(row.get("for", [])))
-    chosen = [{key: value for key, value in row.items() if key != "for"} for row in rows]
+    rows = hopper["variants"][variants]
+    rows = [*rows, *(_looking(hopper, row) for row in rows if "looking" in row)]
+    chosen = [
+        {key: value for key, value in row.items() if key not in ("for", "looking")}
+        for row in rows
+        if facts.issuperset(row.get("for", []))
+    ]
     return f" attributes {{gdn.variants = {_mlir(chosen)}}}"
 
 
@@ -106,7 +117,7 @@ def hopper_modules(manifest: Manifest) -> list[Module]:
             table["op"], [*takes, *table.get("takes", [])], hopper[table["results"]],
             run_time_states=table["states"] == "run time", attributes=tuple(attributes),
         )  # fmt: skip
-        notes = _noted(hopper["variants"][table["variants"]], facts)
+        notes = _noted(hopper, table["variants"], facts)
         module.functions[name] = layer_function(manifest, name, function, choice, notes)
         module.lines.append(f"GDN_ENTRY({name})")
     return list(modules.values())
