@@ -15,6 +15,7 @@
 #include "Program.h"
 
 #include "gdn/Dialect/GDN/IR/Support.h"
+#include "gdn/Dialect/Tile/IR/LoopAttributes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -82,13 +83,13 @@ static std::pair<Value, Value> shareTokens(Program &p) {
   Value tokens = arith::SubIOp::create(b, p.end, p.begin);
   Value blocks = arith::CeilDivUIOp::create(b, tokens, block);
   Value own = b.toIndex(
-      arith::CeilDivUIOp::create(b, b.toI32(blocks), b.toI32(p["items"])));
+      arith::CeilDivUIOp::create(b, b.toI32(blocks), b.toI32(countParts(p))));
   Value length = arith::MulIOp::create(b, own, block);
   auto behind = [&](Value from, Value count) -> Value {
     return arith::MinUIOp::create(b, arith::AddIOp::create(b, from, count),
                                   p.end);
   };
-  Value first = behind(p.begin, arith::MulIOp::create(b, p.turn, length));
+  Value first = behind(p.begin, arith::MulIOp::create(b, getPart(p), length));
   return {first, behind(first, length)};
 }
 
@@ -120,13 +121,19 @@ static Value measureBlock(Program &p, Value t, Value end, Value rate) {
   return size.get(rate);
 }
 
+/// Whether some work item has found a strong block.
+static Value isFound(Program &p) {
+  TileBuilder &b = p.b;
+  auto found =
+      memref::LoadOp::create(b, p["found"], SmallVector<Value>(3, p.zero));
+  found->setAttr(tile::kWatchedAttrName, b.getUnitAttr());
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, found,
+                               b.scalar(0.0));
+}
+
 void gdn::writeGateBound(Program &p) {
   TileBuilder &b = p.b;
-  SmallVector<Value> place(3, p.zero);
-  Value found = memref::LoadOp::create(b, p["found"], place);
-  Value isFound =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, found, b.scalar(0.0));
-  tile::LeaveOp::create(b, isFound, ValueRange());
+  tile::LeaveOp::create(b, isFound(p), ValueRange());
   auto [first, end] = shareTokens(p);
   p.fetchGateParameters();
   b.step("gates");
@@ -142,8 +149,12 @@ void gdn::writeGateBound(Program &p) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value size = measureBlock(p, loop.getInductionVar(), end, rate);
-  auto branch = scf::IfOp::create(b, isAnyAbove(p, size, most),
-                                  /*withElseRegion=*/false);
-  b.setInsertionPointToStart(branch.thenBlock());
-  b.store(b.fill(1.0, 1), p["strong"], place, {2});
+  auto enterIf = [&](Value condition) {
+    auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+  };
+  enterIf(isAnyAbove(p, size, most));
+  // All of them would wait for the place that they store in.
+  enterIf(b.isNot(isFound(p)));
+  b.store(b.fill(1.0, 1), p["strong"], {p.zero, p.zero, p.zero}, {2});
 }

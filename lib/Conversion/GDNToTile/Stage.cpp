@@ -30,7 +30,7 @@ struct StageForm {
   void (*write)(Program &);
   bool splitsV, rounds;
   int64_t parts = 1;
-  bool groupsHeads = false, sharesTokens = false;
+  bool groupsHeads = false;
 };
 } // namespace
 
@@ -101,8 +101,7 @@ static constexpr StringLiteral kSegmentMapOperands[] = {
     "dt_bias", "starts", "before", "closes"};
 static constexpr StringLiteral kSegmentStartsOperands[] = {
     "k", "beta", "gate", kBoundaries, "a_log", "dt_bias"};
-// A sample of the gate is no reason for a work item a head, nor are its
-// parameters those of one.
+// A sample of gates and parameters is no reason for a work item a head.
 static constexpr StringLiteral kSegmentBoundariesOperands[] = {
     "k",
     "sampled_gate",
@@ -148,7 +147,6 @@ static constexpr StringLiteral kGradientsOperands[] = {
     "gate",    "",         kBoundaries, "a_log",
     "dt_bias", "d_o",      "writes",    "dv",
     "states",  "d_states", "progress",  "sequence_numbers"};
-
 static constexpr Axis kPerVTile[] = {Axis::Sequence, Axis::Head, Axis::VTile};
 static constexpr Axis kPerToken[] = {Axis::Batch, Axis::Token, Axis::Head};
 static constexpr Axis kKeysPerToken[] = {Axis::Batch, Axis::Token,
@@ -260,8 +258,7 @@ static const StageForm kForms[] = {
      writeGradients, /*splitsV=*/false, /*rounds=*/true, kParts,
      /*groupsHeads=*/true},
     {"gdn.stage.gate_bound", kGateBoundOperands, kGateBoundOutputs,
-     writeGateBound, /*splitsV=*/false, /*rounds=*/false, /*parts=*/1,
-     /*groupsHeads=*/false, /*sharesTokens=*/true},
+     writeGateBound, /*splitsV=*/false, /*rounds=*/false},
     {"gdn.stage.segment_boundaries", kSegmentBoundariesOperands,
      kSegmentBoundariesOutputs, writeSegmentBoundaries, /*splitsV=*/false,
      /*rounds=*/false},
@@ -383,7 +380,7 @@ std::optional<Stage> gdn::readStage(Operation *op) {
   stage.splitsV = form->splitsV;
   stage.rounds = form->rounds;
   stage.groupsHeads = form->groupsHeads;
-  stage.sharesTokens = form->sharesTokens;
+  stage.sharesTokens = isa<GateBoundStageOp>(op);
   stage.write = form->write;
   readOperands(stage, *form);
   readResults(stage, findOutputs(op, *form));

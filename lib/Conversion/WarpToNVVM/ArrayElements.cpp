@@ -8,6 +8,8 @@
 
 #include "Lowering.h"
 
+#include "gdn/Dialect/Tile/IR/LoopAttributes.h"
+
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -27,7 +29,10 @@ struct LowerMemRefLoad : ArrayPattern<memref::LoadOp> {
       return rewriter.notifyMatchFailure(op, "not an array of the kernel");
     Value address =
         createElementAddress(b, *array, op.getType(), adaptor.getIndices());
-    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, op.getType(), address);
+    // Of a number that was loaded before, a multiprocessor has a copy.
+    bool isWatched = op->hasAttr(tile::kWatchedAttrName);
+    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, op.getType(), address,
+                                              /*alignment=*/0, isWatched);
     return success();
   }
 };

@@ -1,10 +1,10 @@
 // RUN: gdn-opt %s --convert-gdn-to-tile | FileCheck %s
 
-// Work items share the tokens of a sequence: one for 128 of a sequence of mean length. One that begins when a strong block is
+// Work items share the tokens of a sequence: one for 64 of a sequence of mean length. One that begins when a strong block is
 // known leaves.
 
 // CHECK-LABEL: gdn_tile.program @logs_gate_bound
-// CHECK-SAME: %items: index
+// CHECK-SAME: %part_count: index
 // CHECK: %[[FOUND:.*]] = memref.load %found[%c0, %c0, %c0]
 // CHECK: %[[IS:.*]] = arith.cmpf ogt, %[[FOUND]]
 // CHECK: gdn_tile.leave %[[IS]]
@@ -22,7 +22,7 @@
 // CHECK: scf.if
 // CHECK: gdn_tile.store %{{.*}}, %strong[%c0, %c0, %c0]
 // CHECK-LABEL: func.func @logs
-// CHECK: %[[SHARED:.*]] = arith.muli %{{.*}}, %c128
+// CHECK: %[[SHARED:.*]] = arith.muli %{{.*}}, %c64
 // CHECK: %[[ITEMS:.*]] = arith.ceildivui %{{.*}}, %{{.*}}
 // CHECK: %[[AT_LEAST:.*]] = arith.maxui %[[ITEMS]], %c1
 // CHECK: gdn_tile.launch @logs_gate_bound grid(%{{.*}}, %{{.*}}, %c1{{.*}}, %[[AT_LEAST]]) {{.*}} ins(%arg0, %arg1, %arg3, %[[AT_LEAST]] : {{.*}}) outs(%arg3 : tensor<1x1x1xf32>)

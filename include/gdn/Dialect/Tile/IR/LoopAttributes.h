@@ -68,6 +68,10 @@ inline constexpr llvm::StringLiteral kBeforeLoopsAttrName =
 /// kernel makes its addresses there, and none of them waits in registers.
 inline constexpr llvm::StringLiteral kSeldomAttrName = "gdn_tile.seldom";
 
+/// Unit attribute of a `memref.load`: other work items may store the element
+/// meanwhile, and the load looks for that.
+inline constexpr llvm::StringLiteral kWatchedAttrName = "gdn_tile.watched";
+
 } // namespace mlir::gdn::tile
 
 #endif // GDN_DIALECT_TILE_IR_LOOPATTRIBUTES_H
