@@ -76,34 +76,42 @@ Value warp::createInWarpsOf(
 // Scratch memory
 //===----------------------------------------------------------------------===//
 
-Scratch::Scratch(ImplicitLocOpBuilder &b, Operation *op, RankedTensorType tile)
-    : b(b), tile(tile), elementBytes(tile.getElementTypeBitWidth() / 8),
-      pair(VectorType::get(2, tile.getElementType())), thread(createThread(b)) {
-  ArrayRef<int64_t> place =
-      cast<DenseI64ArrayAttr>(op->getAttr(WarpDialect::getScratchAttrName()))
-          .asArrayRef();
+Scratch::Scratch(ImplicitLocOpBuilder &b, Operation *op, RankedTensorType tile,
+                 bool isLate)
+    : b(b), tile(tile),
+      place(cast<DenseI64ArrayAttr>(
+                op->getAttr(WarpDialect::getScratchAttrName()))
+                .asArrayRef()),
+      elementBytes(tile.getElementTypeBitWidth() / 8),
+      pair(VectorType::get(2, tile.getElementType())),
+      thread(isLate ? Value() : createThread(b)) {}
+
+Value Scratch::getThread() { return thread ? thread : createThreadHere(b); }
+
+Value Scratch::getBase(Value thread) {
   Value group = arith::DivUIOp::create(
       b, thread, createI32(b, format::kWarpThreads * format::kWarpgroupWarps));
   Value offset = arith::MulIOp::create(b, group, createI32(b, place[1]));
-  base = createAddress(b, createSharedAddress(b, createIndex(b, 0)), offset,
+  return createAddress(b, createSharedAddress(b, createIndex(b, 0)), offset,
                        place[0]);
-  column = arith::MulIOp::create(b, createFragmentColumn(b),
-                                 createI32(b, elementBytes));
 }
 
 /// All warps of this warpgroup, by a named barrier of its own.
 void Scratch::sync() {
   int64_t threads = format::kWarpThreads * format::kWarpgroupWarps;
-  Value group = arith::DivUIOp::create(b, thread, createI32(b, threads));
+  Value group = arith::DivUIOp::create(b, getThread(), createI32(b, threads));
   Value id = arith::AddIOp::create(b, group, createI32(b, 1));
   createGroupSync(b, id, threads);
 }
 
 Value Scratch::getAddress(Value number) {
   int64_t bytes = tile.getDimSize(1) * elementBytes;
+  Value here = getThread();
+  Value column = arith::MulIOp::create(b, createFragmentColumn(b, here),
+                                       createI32(b, elementBytes));
   Value offset = arith::AddIOp::create(
       b, column, arith::MulIOp::create(b, number, createI32(b, bytes)));
-  return createAddress(b, base, offset, 0);
+  return createAddress(b, getBase(here), offset, 0);
 }
 
 void Scratch::store(Value isWriter, Value number, ArrayRef<Value> columns,
@@ -125,7 +133,8 @@ void Scratch::store(Value isWriter, Value number, ArrayRef<Value> columns,
 
 void Scratch::storeSums(Value number, SmallVector<Value> columns,
                         function_ref<Value(Value, Value)> combine) {
-  Value quad = arith::DivUIOp::create(b, createLane(b), createI32(b, kQuad));
+  Value quad = arith::DivUIOp::create(b, createLane(b, getThread()),
+                                      createI32(b, kQuad));
   auto other = [&](Value sent, int64_t distance) {
     return createShuffle(b, ShuffleKind::Xor, sent,
                          createI32(b, kQuad * distance));
@@ -180,11 +189,11 @@ Scratch::loadSums(std::pair<int64_t, int64_t> numbers,
   constexpr int64_t kPair = 2;
   int64_t pairs = tile.getDimSize(1) / kPair, pairBytes = kPair * elementBytes,
           lanes = std::min<int64_t>(pairs, format::kWarpThreads);
-  Value lane = createLane(b, createThreadHere(b));
+  Value here = getThread(), lane = createLane(b, here);
   Value own = arith::MulIOp::create(
       b, arith::RemUIOp::create(b, lane, createI32(b, lanes)),
       createI32(b, pairBytes));
-  Value start = createAddress(b, base, own, 0);
+  Value start = createAddress(b, getBase(here), own, 0);
   SmallVector<Value> sums;
   for (int64_t first = 0; first < pairs; first += lanes) {
     SmallVector<Value> sum;
@@ -302,10 +311,10 @@ struct LowerReduceRows : OpConversionPattern<linalg::ReduceOp> {
                        sums = getHalf(elements, 0);
     for (auto [sum, other] : llvm::zip(sums, getHalf(elements, 1)))
       sum = combine(b, op, sum, other);
-    Scratch scratch(b, op, cast<RankedTensorType>(source));
-    scratch.storeSums(createGroupWarp(b), sums, [&](Value lhs, Value rhs) {
-      return combine(b, op, lhs, rhs);
-    });
+    Scratch scratch(b, op, cast<RankedTensorType>(source), /*isLate=*/true);
+    scratch.storeSums(
+        createGroupWarp(b, createThreadHere(b)), sums,
+        [&](Value lhs, Value rhs) { return combine(b, op, lhs, rhs); });
     sums = scratch.loadSums(getWarps(op), [&](Value lhs, Value rhs) {
       return combine(b, op, lhs, rhs);
     });

@@ -20,8 +20,10 @@ inline constexpr int64_t kQuad = 4, kQuads = 8;
 /// leaves vectors of columns.
 class Scratch {
 public:
-  /// `tile` is what the op works on.
-  Scratch(ImplicitLocOpBuilder &b, Operation *op, RankedTensorType tile);
+  /// `tile` is what the op works on. With `isLate` addresses are made where they
+  /// are used, and no loop holds them.
+  Scratch(ImplicitLocOpBuilder &b, Operation *op, RankedTensorType tile,
+          bool isLate = false);
 
   /// Stores, in the threads where `isWriter` holds, vector `number` (i32) of
   /// columns of those that are there. All warps run it, and go on together.
@@ -43,6 +45,9 @@ public:
 
 private:
   void sync();
+  /// This thread, and where the memory of its warpgroup begins.
+  Value getThread();
+  Value getBase(Value thread);
   /// Stores pairs of columns, of which the first is `first` bytes (i32, null
   /// for 0) behind this quad's own, and the others are `distance` columns
   /// apart.
@@ -53,9 +58,11 @@ private:
 
   ImplicitLocOpBuilder &b;
   RankedTensorType tile;
+  ArrayRef<int64_t> place;
   int64_t elementBytes;
   VectorType pair;
-  Value thread, base, column;
+  /// The thread as all know it; null where it is read at each use.
+  Value thread;
 };
 
 /// Fails where `op` has no place for what its warps hand to each other.
