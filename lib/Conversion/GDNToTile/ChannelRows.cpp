@@ -41,7 +41,7 @@ public:
   Value sumWritten(Value writes, double factor);
   /// What all tokens write to the gradient of the state, which is the sum over
   /// V of writes times that, summed over them.
-  Value sumWrites(Value writes, double factor);
+  Value sumWrites(Value writes);
 
   /// Rows times their decay, in f32.
   Value queries() { return read(q); }
@@ -144,12 +144,11 @@ Value DecayedPiece::sumWritten(Value writes, double factor) {
   return sum;
 }
 
-Value DecayedPiece::sumWrites(Value writes, double factor) {
+Value DecayedPiece::sumWrites(Value writes) {
   ArrayRef<int64_t> shape = shapeOf(G);
   Value end = b.broadcast(b.row(G, p.facts.C - 1), shape, 1);
   Value decay = b.exp2(again(b.sub(end, references())));
-  Value sum = b.sum(b.mul(b.mul(written(), writes), decay), 0);
-  return factor == 1 ? sum : b.scaled(sum, factor);
+  return b.sum(b.mul(b.mul(written(), writes), decay), 0);
 }
 
 /// The sum of rows from each one on, and of `all`, one for each channel, as a
@@ -194,15 +193,19 @@ Value gdn::addGradientsInRange(Program &p, const GradientChunk &chunk,
   Value writes = product(b, isTurned ? "vi,vk->ik" : "iv,vk->ik", in.writes,
                          in.dState[number]);
   double unit = stateGradientUnit(p);
-  Value all = piece.sumWrites(writes, unit);
+  Value all = piece.sumWrites(writes);
   Value sum = piece.sumWritten(writes, unit);
   // Rows up to the last one have what all tokens write. Of that the last one's
   // own is taken off again, and leaves the digits that bounds on gates ask for.
   Value isLast = b.sub(chunk.tokens, chunk.followed);
+  if (unit != 1)
+    isLast = b.scaled(isLast, unit);
   Value dots = b.mulAxis(b.broadcast(all, shapeOf(sum), 1), isLast, 0);
+  // The gradient comes first: else its gates are loaded while inner products
+  // are made, for which there are no registers.
+  Value readers = b.add(sum, piece.own(piece.queries()));
+  dk = add(dk, b.mul(readers, piece.until()));
   dots = keepHere(b.sub(dots, b.mul(piece.written(), sum)));
-  sum = b.add(sum, piece.own(piece.queries()));
-  dk = add(dk, b.mul(sum, piece.until()));
   sum = piece.sumRead(chunk.pairs.keyKey, readState(in.dV), -1.0);
   dots = add(dots, b.mul(piece.keys(), sum));
   dk = add(dk, b.mul(sum, piece.since()));

@@ -40,34 +40,48 @@ static void addPieceInMemory(Program &p, GradientChunk &chunk, size_t piece,
   b.step(pieceStep(p, piece));
   ArrayRef<int64_t> shape = shapeOf(chunk.in.k[piece]);
   Value channel = b.index(piece * shape[1]), sums = p["sums"];
-  // The first one reads no token.
-  Value end = arith::SelectOp::create(b, member.isFirst, p.zero, p.end);
   auto add = [&](StringRef name, int64_t row, Value tile) {
     SmallVector<Value> offsets = tokenOffsets(p, chunk.t, p.keyHead, channel);
+    auto loadFrom = [&](Value array, ValueRange place) {
+      return b.load(array, place, {1, 3}, shape, p.end);
+    };
+    auto storeIf = [&](Value condition, function_ref<void()> yes,
+                       function_ref<void()> no) {
+      auto choice = scf::IfOp::create(b, condition, /*withElseRegion=*/true);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(choice.thenBlock());
+      yes();
+      b.setInsertionPointToStart(choice.elseBlock());
+      no();
+    };
+    auto store = [&](Value sum, Value array, ValueRange place) {
+      b.store(sum, array, place, {1, 3}, p.end);
+    };
     if (!sums || member.isAlone) {
-      if (!member.isAlone)
-        tile = b.add(tile, b.load(p[name], offsets, {1, 3}, shape, end));
-      b.store(tile, p[name], offsets, {1, 3}, p.end);
-      return;
+      Value array = p[name];
+      if (member.isAlone)
+        return store(tile, array, offsets);
+      // The first one, which often is the only one, adds nothing.
+      return storeIf(
+          member.isFirst, [&] { store(tile, array, offsets); },
+          [&] {
+            store(b.add(tile, loadFrom(array, offsets)), array, offsets);
+          });
     }
     // Sums lie in the rows of the group's first two heads.
     Value first = arith::SubIOp::create(b, p.head, member.number);
     SmallVector<Value> place = tokenOffsets(
         p, chunk.t, arith::AddIOp::create(b, first, b.index(row)), channel);
-    // The first one, which often is the only one, adds nothing.
     auto addThoseBefore = [&]() -> SmallVector<Value> {
-      return {b.add(tile, b.load(sums, place, {1, 3}, shape, p.end))};
+      return {b.add(tile, loadFrom(sums, place))};
     };
     tile = choose(
                p, member.isFirst,
                [&]() -> SmallVector<Value> { return {tile}; }, addThoseBefore)
                .front();
-    auto choice = scf::IfOp::create(b, member.isLast, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(choice.thenBlock());
-    b.store(tile, p[name], offsets, {1, 3}, p.end);
-    b.setInsertionPointToStart(choice.elseBlock());
-    b.store(tile, sums, place, {1, 3}, p.end);
+    storeIf(
+        member.isLast, [&] { store(tile, p[name], offsets); },
+        [&] { store(tile, sums, place); });
   };
   Value dq, dk;
   addChannelGradients(
@@ -158,7 +172,9 @@ void gdn::forEachMember(
   TileBuilder &b = p.b;
   Value left =
       arith::MaxSIOp::create(b, arith::SubIOp::create(b, end, first), p.zero);
-  Value chunks = arith::CeilDivUIOp::create(b, left, step);
+  // The call may choose the step: a division of 64 bits would be a function.
+  Value chunks =
+      b.toIndex(arith::CeilDivUIOp::create(b, b.toI32(left), b.toI32(step)));
   Value upper = arith::MulIOp::create(b, chunks, group.size);
   Pieces none;
   if (!addsInMemory(p, group))
