@@ -77,10 +77,11 @@ gdn_warp.schedule_template @adjoint_pass.channel_gates schedules ["cta_per_head"
 // The warps of the pairs sum up the gates, and multiply states with their gradients. Those of a half of K make its decayed
 // rows, which lie in the place of rows of q and k and in one beside them, and sum up the gradient of its gates. A thread of
 // theirs holds the gradient of a row, its inner products and a product, 96 registers: gates, rows and addresses are read or
-// made again at each use. What sums are carried by from reference to reference is made by a warp of its own.
-#pairs = #gdn_warp.role_template<name = "pairs", warps = 4, registers = 152, steps = ["decay", "scores", "sums"], late_addresses = true>
-#low_keys = #gdn_warp.role_template<name = "low_keys", warps = 4, registers = 168, steps = ["low_keys"], share_code = true, late_addresses = true>
-#high_keys = #gdn_warp.role_template<name = "high_keys", warps = 4, registers = 168, steps = ["high_keys"], share_code = true, late_addresses = true>
+// made again at each use. With more than 160 registers ptxas loads more ahead, and spills. What sums are carried by from
+// reference to reference is made by a warp of its own.
+#pairs = #gdn_warp.role_template<name = "pairs", warps = 4, registers = 152, steps = ["decay", "raw_gates", "scores", "sums"], late_addresses = true>
+#low_keys = #gdn_warp.role_template<name = "low_keys", warps = 4, registers = 160, steps = ["low_keys"], share_code = true, late_addresses = true>
+#high_keys = #gdn_warp.role_template<name = "high_keys", warps = 4, registers = 160, steps = ["high_keys"], share_code = true, late_addresses = true>
 #copy = #gdn_warp.role_template<name = "move", warps = 1, registers = 24, steps = ["load", "load_state", "load_gradient", "load_keys"]>
 #vectors_of = #gdn_warp.role_template<name = "gates", warps = 1, registers = 24, steps = ["gates"]>
 #finish = #gdn_warp.role_template<name = "finish", warps = 1, registers = 24, steps = ["finish"]>
@@ -98,11 +99,6 @@ gdn_warp.schedule_template @adjoint_pass.channel_gates schedules ["cta_per_head"
 #carried = #gdn_warp.channel_template<name = "carried", depth = <1 chunks>, from = ["sums"], to = ["low_keys", "high_keys"]>
 #sums = #gdn_warp.channel_template<name = "sums", depth = <2 chunks>, from = ["scores"], to = ["finish"]>
 
-// Bounded gates with parameters become logarithms one half after the other, so that the pairs need fewer registers.
-#raw_pairs = #gdn_warp.role_template<name = "pairs", warps = 4, registers = 136, steps = ["decay", "raw_gates", "scores", "sums"], late_addresses = true>
-#raw_low_keys = #gdn_warp.role_template<name = "low_keys", warps = 4, registers = 176, steps = ["low_keys"], share_code = true, late_addresses = true>
-#raw_high_keys = #gdn_warp.role_template<name = "high_keys", warps = 4, registers = 176, steps = ["high_keys"], share_code = true, late_addresses = true>
-
 // Gates of any strength have a rare kind of chunk (the steps `low_pairs` and `high_pairs`), whose pieces are half as wide. The
 // warps that copy have more addresses of them, for which 24 registers are too few.
 #any_pairs = #gdn_warp.role_template<name = "pairs", warps = 4, registers = 104, steps = ["decay", "raw_gates", "scores", "sums"], late_addresses = true>
@@ -118,12 +114,6 @@ gdn_warp.schedule_template @gradients.channel_gates.any schedules ["cta_per_head
     attributes {chunks_per_iteration = 1 : i64}
     roles [#any_pairs, #any_low_keys, #any_high_keys, #any_copy, #any_vectors_of, #any_finish, #any_rest]
     channels [#tokens, #states, #adjoints, #rows, #decays, #masks, #tiles, #carried, #sums]
-
-gdn_warp.schedule_template @gradients.channel_gates.raw schedules ["cta_per_head", "cta_per_v_tile"] stages ["gradients"]
-    when <steps = ["load_state", "decay", "raw_gates"]>
-    attributes {chunks_per_iteration = 1 : i64}
-    roles [#raw_pairs, #raw_low_keys, #raw_high_keys, #copy, #vectors_of, #finish, #factors_of]
-    channels [#tokens, #states, #adjoints, #rows, #sums_of, #factors, #masks, #tiles, #carried, #sums]
 
 gdn_warp.schedule_template @gradients.channel_gates schedules ["cta_per_head", "cta_per_v_tile"] stages ["gradients"]
     when <steps = ["load_state", "decay"]>
