@@ -10,8 +10,7 @@
 // elements. They exchange elements until a lane has 16 bytes of neighbours,
 // which is a store: eight elements of 16 bits, four of 32. By elements the row
 // is 16 or 4 times as many stores, and each sector of memory is written by
-// several. Rows of tokens of 32 bits are stored by pairs as they lie: eight
-// elements are a sector, and shuffles would take longer than stores.
+// several.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,21 +24,14 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
-/// Lanes of a row, and the words of 32 bits that a lane exchanges for others.
-static constexpr int64_t kLanes = 4, kWords = 4;
+/// Lanes of a row, words of 32 bits in a store, and its bytes.
+static constexpr int64_t kLanes = 4, kWords = 4, kRunBytes = 16;
 
-static int64_t getElementBits(ArrayStoreOp op) {
-  return cast<RankedTensorType>(op.getTile().getType())
-      .getElementTypeBitWidth();
-}
-
-/// Words of 32 bits of a store, its bytes and its elements.
-static int64_t getWords(ArrayStoreOp op) {
-  return op.getEnd() && getElementBits(op) == 32 ? 2 : kWords;
-}
-static int64_t getRunBytes(ArrayStoreOp op) { return 4 * getWords(op); }
+/// Elements of a store.
 static int64_t getRun(ArrayStoreOp op) {
-  return getRunBytes(op) * 8 / getElementBits(op);
+  return kRunBytes * 8 /
+         cast<RankedTensorType>(op.getTile().getType())
+             .getElementTypeBitWidth();
 }
 
 bool warp::mayStoreRuns(ArrayStoreOp op) {
@@ -104,9 +96,8 @@ Value warp::createHasAlignedRuns(ImplicitLocOpBuilder &b, const Array &array,
 
 Value warp::createHasAlignedRuns(ImplicitLocOpBuilder &b, const Array &array,
                                  ValueRange offsets, ArrayStoreOp op) {
-  int64_t bytes = getRunBytes(op);
-  return createHasAlignedRuns(b, array, offsets, op.getAxes().back(), bytes,
-                              bytes / getRun(op));
+  return createHasAlignedRuns(b, array, offsets, op.getAxes().back(), kRunBytes,
+                              kRunBytes / getRun(op));
 }
 
 /// Lanes at a distance exchange words at a distance: of two words, the lane
@@ -131,22 +122,19 @@ static void exchange(ImplicitLocOpBuilder &b, Value lane, int64_t lanes,
   }
 }
 
-/// The words that this lane stores of what its four hold of one of two rows
-/// from element i on: its own two, or four. Of 16 bits these are words [i, i +
-/// 2), [i + 4, i + 6) and so on, and lane l gets word l of each: a 4 x 4
-/// transpose, of the blocks of 2 x 2 last. Of 32 bits they are the words of
-/// eight columns and of the next eight, and even lanes get those of the first.
+/// The 16 bytes that this lane stores of what its four hold of one of two rows
+/// from element i on. Of 16 bits these are words [i, i + 2), [i + 4, i + 6) and
+/// so on, and lane l gets word l of each: a 4 x 4 transpose, of the blocks of
+/// 2 x 2 last. Of 32 bits they are the words of eight columns and of the next
+/// eight, and even lanes get those of the first.
 static SmallVector<Value> takeRun(ImplicitLocOpBuilder &b, Value lane,
-                                  ArrayRef<Value> elements, int64_t i,
-                                  int64_t count) {
+                                  ArrayRef<Value> elements, int64_t i) {
   Type element = elements.front().getType(), i32 = b.getI32Type();
   SmallVector<Value> words;
   if (element.getIntOrFloatBitWidth() == 32) {
-    SmallVector<int64_t> own = {i, i + 1, i + 4, i + 5};
-    for (int64_t k : ArrayRef(own).take_front(count))
+    for (int64_t k : {i, i + 1, i + 4, i + 5})
       words.push_back(LLVM::BitcastOp::create(b, i32, elements[k]));
-    if (count == kWords)
-      exchange(b, lane, 1, words, 2);
+    exchange(b, lane, 1, words, 2);
     return words;
   }
   auto pair = VectorType::get(2, element);
@@ -161,7 +149,7 @@ static SmallVector<Value> takeRun(ImplicitLocOpBuilder &b, Value lane,
 /// The first column that a lane stores of those of four lanes.
 static Value createRunColumn(ImplicitLocOpBuilder &b, Value lane, int64_t run) {
   Value inRow = arith::AndIOp::create(b, lane, createI32(b, kLanes - 1));
-  if (run != kWords)
+  if (run == 2 * kWords)
     return arith::MulIOp::create(b, inRow, createI32(b, run));
   Value second = arith::AndIOp::create(b, inRow, createI32(b, 1));
   Value half = arith::ShRUIOp::create(b, inRow, createI32(b, 1));
@@ -203,10 +191,8 @@ void warp::createRunStores(ImplicitLocOpBuilder &b, ArrayStoreOp op, Value tile,
   Value column = toIndex(createRunColumn(b, lane, run));
   int64_t columns =
       cast<RankedTensorType>(op.getTile().getType()).getDimSize(1);
-  int64_t count = getWords(op);
-  unsigned bytes = getRunBytes(op);
-  auto words = VectorType::get(count, b.getI32Type()),
-       floats = VectorType::get(count, b.getF32Type());
+  auto words = VectorType::get(kWords, b.getI32Type()),
+       floats = VectorType::get(kWords, b.getF32Type());
   for (int64_t half : {0, 1}) {
     Value row = toIndex(arith::AddIOp::create(b, firstRow, //
                                               createI32(b, 8 * half)));
@@ -214,8 +200,7 @@ void warp::createRunStores(ImplicitLocOpBuilder &b, ArrayStoreOp op, Value tile,
     place[axes[0]] = arith::AddIOp::create(b, place[axes[0]], row);
     Value first = arith::AddIOp::create(b, place[axes[1]], column);
     for (int64_t from = 0; from < columns; from += kLanes * run) {
-      SmallVector<Value> mine =
-          takeRun(b, lane, elements, from / 2 + 2 * half, count);
+      SmallVector<Value> mine = takeRun(b, lane, elements, from / 2 + 2 * half);
       OpBuilder::InsertionGuard guard(b);
       if (end) {
         Value isInside = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
@@ -230,9 +215,9 @@ void warp::createRunStores(ImplicitLocOpBuilder &b, ArrayStoreOp op, Value tile,
                                            place[axes[0]], sumEnd);
         stored = createSumInMemory(b, adds,
                                    LLVM::BitcastOp::create(b, floats, stored),
-                                   address, bytes);
+                                   address, kRunBytes);
       }
-      LLVM::StoreOp::create(b, stored, address, bytes);
+      LLVM::StoreOp::create(b, stored, address, kRunBytes);
     }
   }
 }

@@ -259,17 +259,15 @@ gdn_warp.kernel @rebase_rows(%x : memref<64x64xf32>) threads(128) shared(0) {
   gdn_warp.array_store %s, %x[%c0, %c0] axes [0, 1] : tensor<64x8xf32, #gdn_warp.fragment> -> memref<64x64xf32>
 }
 
-// An array adds up tiles a few elements at a time: of rows of tokens in f32 the two neighbours that a lane has, where the array
-// allows it. Nothing is exchanged.
+// An array adds up tiles a few elements at a time: 16 bytes of a row where the array allows it.
 // CHECK-LABEL: llvm.func @sum_in_memory(
 // CHECK: scf.if
-// CHECK-NOT: nvvm.shfl
 // CHECK: %[[ADDS:.*]] = arith.cmpi slt, %{{.*}}, %c32
-// CHECK: %[[SUM:.*]] = scf.if %[[ADDS]] -> (vector<2xf32>) {
-// CHECK-NEXT: %[[OLD:.*]] = llvm.load %[[AT:.*]] {alignment = 8
+// CHECK: %[[SUM:.*]] = scf.if %[[ADDS]] -> (vector<4xf32>) {
+// CHECK-NEXT: %[[OLD:.*]] = llvm.load %[[AT:.*]] {alignment = 16
 // CHECK-NEXT: arith.addf %{{.*}}, %[[OLD]]
 // CHECK: } else {
-// CHECK: llvm.store %[[SUM]], %[[AT]] {alignment = 8
+// CHECK: llvm.store %[[SUM]], %[[AT]] {alignment = 16
 gdn_warp.kernel @sum_in_memory(%x : memref<64x64xf32>) threads(128) shared(1024) {
   gdn_warp.role "late" warps(0, 4) attributes {gdn_warp.late_addresses} {
     %c0 = arith.constant 0 : index
