@@ -59,7 +59,8 @@
 // CHECK: %[[OFFSET:.*]] = arith.muli %[[PART]], %c64
 // CHECK: %[[LOWER:.*]] = arith.addi %begin, %[[OFFSET]]
 // CHECK: arith.subi %end, %[[LOWER]]
-// CHECK: %[[CHUNKS:.*]] = arith.ceildivui %{{.*}}, %c1024
+// CHECK: %[[SHORT:.*]] = arith.ceildivui %{{.*}}, %c1024_i32
+// CHECK: %[[CHUNKS:.*]] = arith.index_castui %[[SHORT]] : i32 to index
 // CHECK: %[[COUNT:.*]] = arith.muli %[[CHUNKS]], %c2
 // CHECK: scf.for %[[N:.*]] = %c0 to %[[COUNT]] step %c1 iter_args({{.*}}) -> (tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>) {
 // CHECK: gdn_tile.load %states[%{{.*}}, %[[HEAD:.*]], %c0, %c0] {{.*}}gdn_tile.step = "load_state"{{.*}} -> tensor<64x64xbf16>

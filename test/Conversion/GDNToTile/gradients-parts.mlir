@@ -11,7 +11,9 @@
 // CHECK: %[[FIRST:.*]] = arith.muli %[[PART]], %c64
 // CHECK: arith.addi %begin, %[[FIRST]]
 // CHECK: %[[STEP:.*]] = arith.muli %part_count, %c64
-// CHECK: arith.ceildivui %{{.*}}, %[[STEP]]
+// In 32 bits: a division of 64 would be a function.
+// CHECK: %[[SHORT:.*]] = arith.index_castui %[[STEP]] : index to i32
+// CHECK: arith.ceildivui %{{.*}}, %[[SHORT]]
 
 // As many parts as fill the device once, twice, three and four times, at least two of several sequences and at most one a chunk,
 // of which the one is taken whose work items take the fewest half chunks, three of each besides its own.
