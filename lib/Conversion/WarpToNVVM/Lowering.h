@@ -109,6 +109,8 @@ Value createElementAddress(ImplicitLocOpBuilder &b, const Array &array,
 bool hasAnyStrides(MemRefType type);
 /// The array, if it is known to be contiguous along `axis`.
 Array asRuns(ImplicitLocOpBuilder &b, const Array &array, int64_t axis);
+/// Bytes of the longest access of a thread.
+inline constexpr int64_t kRunBytes = 16;
 /// Whether rows of the fragment that `op` stores may be runs of 16 bytes;
 /// whether the array allows it; and the stores.
 bool mayStoreRuns(ArrayStoreOp op);

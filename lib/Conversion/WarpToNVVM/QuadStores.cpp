@@ -24,8 +24,8 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
-/// Lanes of a row, words of 32 bits in a store, and its bytes.
-static constexpr int64_t kLanes = 4, kWords = 4, kRunBytes = 16;
+/// Lanes of a row, and words of 32 bits in a store.
+static constexpr int64_t kLanes = 4, kWords = 4;
 
 /// Elements of a store.
 static int64_t getRun(ArrayStoreOp op) {

@@ -28,8 +28,6 @@ using namespace mlir;
 using namespace mlir::gdn;
 using namespace mlir::gdn::warp;
 
-/// Bytes of a store to shared memory that a thread makes of several elements.
-static constexpr int64_t kRunBytes = 16;
 /// Loads of a thread that are begun before the first is waited for; fewer where
 /// each is checked.
 static constexpr int64_t kLoads = 32, kCheckedLoads = 8;
