@@ -10,7 +10,7 @@
 // CHECK: gdn_warp.kernel @layer_adjoint({{.*}} threads(384) {{.*}} cluster(2)
 // CHECK: gdn_warp.kernel @layer_gradients({{.*}} threads(512)
 // CHECK: gdn_warp.role "pairs" warps(0, 4) registers(152) attributes {gdn_warp.late_addresses}
-// CHECK: gdn_warp.role "low_keys_high_keys" warps(4, 8) registers(168) attributes {gdn_warp.late_addresses}
+// CHECK: gdn_warp.role "low_keys_high_keys" warps(4, 8) registers(160) attributes {gdn_warp.late_addresses}
 // CHECK: %[[ROWS:.*]] = gdn_warp.fragment_load %[[PLACE:[0-9]+]] : <64x64xbf16, swizzle = 128>
 // CHECK: gdn_warp.fragment_store %{{.*}}, %[[PLACE]] : tensor<64x64xbf16, #gdn_warp.fragment>
 // CHECK: gdn_warp.wgmma {{.*}}<64x16xbf16, swizzle = 128>, <16x64xbf16, swizzle = 128,
