@@ -158,10 +158,10 @@ enum {
 /// "lower_bound", as tables print it ("-5"). Where q, k and v have different
 /// types, they are computed in float32, and o has q's, or token by token v's. A
 /// gate of four dimensions is one for each key channel; its "dt_bias" may be
-/// [H K] or [H, K]. On a CPU {"arithmetic", "float32"} asks for float32 whatever
-/// the arrays are. Everything that it points to stays where it is while the call
-/// is planned or launched; names and values of facts, names of arrays and the
-/// state_layout stay as they are while the library is in use.
+/// [H K] or [H, K]. On a CPU {"arithmetic", "float32"} asks for float32
+/// whatever the arrays are. Everything that it points to stays where it is
+/// while the call is planned or launched; names and values of facts, names of
+/// arrays and the state_layout stay as they are while the library is in use.
 typedef struct GdnCall {
   /// sizeof(GdnCall).
   uint32_t struct_size;

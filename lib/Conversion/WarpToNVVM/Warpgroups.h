@@ -20,8 +20,8 @@ inline constexpr int64_t kQuad = 4, kQuads = 8;
 /// leaves vectors of columns.
 class Scratch {
 public:
-  /// `tile` is what the op works on. With `isLate` addresses are made where they
-  /// are used, and no loop holds them.
+  /// `tile` is what the op works on. With `isLate` addresses are made where
+  /// they are used, and no loop holds them.
   Scratch(ImplicitLocOpBuilder &b, Operation *op, RankedTensorType tile,
           bool isLate = false);
 
