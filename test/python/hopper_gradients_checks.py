@@ -155,10 +155,11 @@ def test_segments():
     few = {"T": 32768, "N": 1, "H": 2, "HV": 4, "states": False}
     assert run(tensors(**few)) == KERNELS_OF_SEGMENTS
     assert run(tensors(**few), options=never) == KERNELS
-    # Each segment has work items of its own.
-    run(tensors(T=1024, N=1), options=_library.pack_segments(2))
+    # Each segment has work items of its own. So many heads fill a GPU, and gradients are in one part.
+    many = {"T": 1024, "N": 1, "H": 64, "HV": 128}
+    run(tensors(**many), options=_library.pack_segments(2))
     blocks = driver.last_launch.config.grid[0]
-    run(tensors(T=1024, N=1), options=_library.pack_segments(4))
+    run(tensors(**many), options=_library.pack_segments(4))
     assert driver.last_launch.config.grid[0] == 2 * blocks
 
 
