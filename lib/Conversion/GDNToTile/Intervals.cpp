@@ -29,17 +29,18 @@
 using namespace mlir;
 using namespace mlir::gdn;
 
-/// Tokens of a block of the loop.
-static constexpr int64_t kMultiple = support::savedStateMultiple;
+/// Tokens of a block of the loop over chunks.
+static constexpr int64_t kLoopTokens = support::savedStateMultiple;
 
 /// What intervals are multiples of.
 static int64_t unitOf(const Program &p) {
-  return p.facts.decay == DecayKind::Channel ? 16 : kMultiple;
+  return p.facts.decay == DecayKind::Channel ? support::channelStateMultiple
+                                             : kLoopTokens;
 }
 
 /// Whether intervals may end within blocks.
 static bool endsInBlocks(const Program &p) {
-  return unitOf(p) % kMultiple != 0;
+  return unitOf(p) % kLoopTokens != 0;
 }
 
 static Value constant(Program &p, int64_t value) {
@@ -111,8 +112,8 @@ KeptStates gdn::readKeptStates(Program &p) {
       once(b.toI32(arith::SelectOp::create(b, isSome, given, b.index(unit))));
   Value up = kept.interval;
   if (endsInBlocks(p))
-    up = arith::AddIOp::create(b, up, constant(p, kMultiple - 1));
-  kept.blocks = once(arith::DivUIOp::create(b, up, constant(p, kMultiple)));
+    up = arith::AddIOp::create(b, up, constant(p, kLoopTokens - 1));
+  kept.blocks = once(arith::DivUIOp::create(b, up, constant(p, kLoopTokens)));
   kept.inverse = once(arith::DivUIOp::create(b, constant(p, -1), kept.blocks));
   // A row of a pool decides about it.
   once(p.begin);
@@ -182,7 +183,7 @@ struct Place {
 static Place findPlace(Program &p, const KeptStates &kept, Value place) {
   TileBuilder &b = p.b;
   Value tokens = b.toI32(arith::SubIOp::create(b, place, p.begin));
-  Value blocks = arith::DivUIOp::create(b, tokens, constant(p, kMultiple));
+  Value blocks = arith::DivUIOp::create(b, tokens, constant(p, kLoopTokens));
   Value low = arith::MulUIExtendedOp::create(b, blocks, kept.inverse).getHigh();
   Value more = arith::AddIOp::create(b, low, constant(p, 1));
   auto endOf = [&](Value intervals) -> Value {
@@ -199,11 +200,11 @@ void gdn::keepStateOfChunkT(Program &p, const KeptStates &kept, Value place,
   if (!kept.interval)
     return;
   TileBuilder &b = p.b;
-  int64_t chunks = kMultiple / p.facts.C;
+  int64_t chunks = kLoopTokens / p.facts.C;
   OpBuilder::InsertionGuard guard(b);
   if (chunks > 1) {
     Value rest = arith::RemUIOp::create(
-        b, arith::SubIOp::create(b, place, p.begin), b.index(kMultiple));
+        b, arith::SubIOp::create(b, place, p.begin), b.index(kLoopTokens));
     auto branch =
         scf::IfOp::create(b, compare(p, arith::CmpIPredicate::eq, rest, p.zero),
                           /*withElseRegion=*/false);
@@ -228,7 +229,7 @@ void gdn::keepLastStateT(Program &p, const KeptStates &kept, Value state) {
 /// Tokens of the loop that an interval has and the sequence has not.
 static Value gapOf(Program &p, const KeptStates &kept) {
   Value inLoop =
-      arith::MulIOp::create(p.b, kept.blocks, constant(p, kMultiple));
+      arith::MulIOp::create(p.b, kept.blocks, constant(p, kLoopTokens));
   return arith::SubIOp::create(p.b, inLoop, kept.interval);
 }
 

@@ -28,6 +28,10 @@ inline constexpr int64_t headDimMultiple = 16;
 /// they lie between chunks, whatever their length.
 inline constexpr int64_t savedStateMultiple = 64;
 
+/// With a gate a channel a forward keeps states after multiples of these many
+/// tokens (step_intervals), else after those of savedStateMultiple.
+inline constexpr int64_t channelStateMultiple = 16;
+
 /// Heads of a sequence whose gates a stage looks at to choose between two
 /// lengths of segments.
 inline constexpr int64_t sampledHeads = 8;
