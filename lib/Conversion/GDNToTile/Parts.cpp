@@ -49,7 +49,8 @@ private:
 Value gdn::chooseParts(OpBuilder &b, const Stage &stage, int64_t workItems) {
   // As many parts as fill the device once, twice and so on.
   constexpr int64_t kMostRounds = 4;
-  // Half chunks that a work item takes besides its own.
+  // Half chunks that a work item takes besides its own: its start and its end,
+  // measured on an H200 (docs/experiments/kda.md).
   constexpr int64_t kHalfChunks = 3;
   // A place for the parts behind their cost, and the most of them.
   constexpr int64_t kPlace = 1 << 16;
