@@ -248,7 +248,12 @@ def chunk_gated_delta_rule(
     if context_parallel is not None or segment_length is not None:
         split = split_of(context_parallel, segment_length)
     steps = NO_STEPS
-    if not state_checkpoints is checkpoint_cu_starts is checkpoint_every_n_tokens is checkpoint_state_indices is None:
+    if (
+        state_checkpoints is not None
+        or checkpoint_cu_starts is not None
+        or checkpoint_every_n_tokens is not None
+        or checkpoint_state_indices is not None
+    ):
         inside = state_checkpoints, checkpoint_cu_starts, checkpoint_every_n_tokens, checkpoint_state_indices
         steps = checkpoints_of(q, g, cu_seqlens, *inside, split)
     if bitwise:
