@@ -201,6 +201,7 @@ Value gdn::differentiateRate(ImplicitLocOpBuilder &b, const RawGateElement &e) {
   if (!e.lowerBound)
     return softplusGradient(b, e, createSoftplus);
   BoundedGate gate = readBounded(b, e);
+  // An infinite z must not meet the zero that its exponential is.
   Value z = clamp(b, gate.z, kVanished);
-  return mul(b, z, mul(b, createTail(b, z), gate.part));
+  return mul(b, z, mul(b, createTail(b, gate.z), gate.part));
 }
