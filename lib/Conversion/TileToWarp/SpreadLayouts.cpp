@@ -111,11 +111,12 @@ SmallVector<Value> SpreadLayouts::mapAll(ValueRange values) {
       values, [&](Value value) { return map.lookupOrDefault(value); });
 }
 
-/// Whole rows of tiles may lie past the end, where lanes have runs of a row.
+/// Whole rows of tiles may lie past the end, where lanes have runs of a row,
+/// and elements of vectors.
 LogicalResult SpreadLayouts::checkEnd(Operation *access, Value end,
                                       std::optional<int64_t> dim,
                                       ArrayRef<int64_t> axes) {
-  if (!end || (axes.size() == 2 && axes[0] == dim && spread.getAxis() == 1))
+  if (!end || (axes[0] == dim && spread.getAxis() == 1))
     return success();
   return access->emitOpError("expected an access that an end cuts between the "
                              "rows of a tile, or none, in a role whose tiles "
