@@ -101,7 +101,7 @@ def OutlineLinalgPass : Pass<"gdn-warp-outline-linalg", "::mlir::ModuleOp"> {
     over K or over G of a [B, T, H, G, K] that `tensor.expand_shape` made of
     [B, T, H G, K], or one of f32 or f64 over B and T of [B, T, H]. Inputs may
     also be [B, T, H] beside rows of K, or [H]. The body has ops of `arith` and
-    `math`. K is a multiple of 8 up to 128. A `linalg.fill` by a constant that is
+    `math`. K is a multiple of 16 up to 128. A `linalg.fill` by a constant that is
     read as an array, as a state of zeros, is elementwise work without inputs.
     The pass refuses other ops, and says what it expected.
 
@@ -109,17 +109,18 @@ def OutlineLinalgPass : Pass<"gdn-warp-outline-linalg", "::mlir::ModuleOp"> {
     and so do vectors of the same sizes. The program loads each array once, and
     stores what others read. The launch stands where the last of them stood, so
     nobody else reads a result or overwrites an input before it. A sum over what
-    a program loads anyway is repeated there, not read. A lane has up to 16 bytes
-    of a row, unless vectors and rows meet: those programs have tensor cores'
-    fragments.
+    a program loads anyway is repeated there, not read. What is made of sums of
+    rows alone is another number a row, which the program of the rows stores.
 
-    A sum over tokens takes two programs, and its order is always the same. 64
-    work items share the tokens of a batch row and head. A work item adds up
-    every 64th chunk of 64 tokens, a lane two tokens of each chunk, and stores
-    one number. The second program adds these numbers. Both add in f32, also
-    where the op adds in f64, and the elements must be f32. No sum has many
-    terms: a register sums one of 4096 tokens. An op that rounds the sum is part
-    of the second program.
+    A lane has up to 16 bytes of a row, and loads the next chunk of tokens before
+    it computes one. Vectors are of 32 heads, 8 tokens a chunk. The call chooses
+    how many work items share the tokens: each has up to 4 chunks.
+
+    A sum over tokens takes two programs, and its order is always the same. As
+    many work items as a device runs at a time share the tokens. Each adds up its
+    chunks and stores a sum, of columns one a column. The second program adds
+    these. Both add in f32, also where the op adds in f64, and the elements must
+    be f32. An op that rounds the sum is part of the second program.
 
     Before:
 
@@ -135,15 +136,19 @@ def OutlineLinalgPass : Pass<"gdn-warp-outline-linalg", "::mlir::ModuleOp"> {
     After:
 
     ```mlir
-    gdn_tile.program @layer_map(%x0: memref<?x?x?x128xbf16, ...>) outs(%y: memref<?x?x?x128xbf16, ...>)
-        work_item(%n, %h, %v) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = ...} {
-      scf.for %t = %begin to %end step %c64 {
-        %0 = gdn_tile.load %x0[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) ... -> tensor<64x128xbf16>
-        %1 = arith.negf %0 : tensor<64x128xbf16>
-        gdn_tile.store %1, %y[%batch, %t, %h, %c0] axes [1, 3] until(%end, dim = 1) ...
+    gdn_tile.program @layer_map(%x0: memref<?x?x?x128xbf16, ...>, %chunks: index, %parts: index) outs(%y: memref<?x?x?x128xbf16, ...>)
+        work_item(%n, %part, %v, %h) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = ...} {
+      // %first, %last: the tokens of the part; %count: its chunks
+      %0 = gdn_tile.load %x0[%batch, %first, %h, %c0] axes [1, 3] until(%last, dim = 1) ... -> tensor<16x128xbf16>
+      scf.for %i = %c0 to %count step %c1 iter_args(%x = %0) {
+        // %t = %first + 16 %i
+        %1 = gdn_tile.load %x0[%batch, %t + %c16, %h, %c0] axes [1, 3] until(%last, dim = 1) ... -> tensor<16x128xbf16>
+        %2 = arith.negf %x : tensor<16x128xbf16>
+        gdn_tile.store %2, %y[%batch, %t, %h, %c0] axes [1, 3] until(%last, dim = 1) ...
+        scf.yield %1
       }
     }
-    %y = gdn_tile.launch @layer_map grid(%b, %h, %c1) tokens(%t) ins(%o : ...) outs(%e : ...) -> ...
+    %y = gdn_tile.launch @layer_map grid(%b, %parts, %c1, %h) tokens(%t) ins(%o, %chunks, %parts : ...) outs(%e : ...) -> ...
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",

@@ -34,14 +34,54 @@ bool WholeTensorGroup::isRead(const WholeTensorOp &op) const {
   });
 }
 
-bool WholeTensorGroup::mixesLayouts() const {
-  return columns() != 0 && llvm::any_of(ops, [&](const WholeTensorOp &op) {
-           bool storesSums = op.reduction == Reduction::Columns && isRead(op);
-           return storesSums || llvm::any_of(op.inputs, [&](const auto &input) {
-                    return input.kind == InputKind::PerToken &&
-                           !makes(input.array);
-                  });
-         });
+/// Threads of a role with tiles, and rows of a tile that they hold at a time.
+static constexpr int64_t kThreads = 128,
+                         kRows = kThreads / WholeTensorGroup::kLanesPerRow;
+/// Registers of a multiprocessor for each of these threads.
+static constexpr int64_t kRegisters = 512;
+
+int64_t WholeTensorGroup::countLoaded(int64_t tokens) const {
+  llvm::SmallDenseMap<Value, int64_t> bits;
+  for (const WholeTensorOp &op : ops)
+    for (const WholeTensorOp::Input &input : op.inputs)
+      if (!makes(input.array) &&
+          (input.kind == InputKind::Whole || input.kind == InputKind::Grouped))
+        bits[input.array] = getElementTypeOrSelf(input.array.getType())
+                                .getIntOrFloatBitWidth() *
+                            (input.kind == InputKind::Grouped ? op.group : 1);
+  int64_t all = 0;
+  for (auto [array, width] : bits)
+    all += width;
+  return tokens * columns() * all / (32 * kThreads);
+}
+
+int64_t WholeTensorGroup::tokens() const {
+  constexpr int64_t kVectors = 8, kElements = 8, kFewLoaded = 8;
+  if (!columns())
+    return kVectors;
+  int64_t rows = kThreads * kElements / columns() / kRows * kRows;
+  return sumsTokens() || countLoaded(2 * rows) > kFewLoaded ? rows : 2 * rows;
+}
+
+bool WholeTensorGroup::loadsAhead() const {
+  constexpr int64_t kMostLoaded = 48;
+  return columns() && countLoaded(tokens()) <= kMostLoaded;
+}
+
+int64_t WholeTensorGroup::ctas() const {
+  constexpr int64_t kVectorCtas = 5, kMostCtas = 10, kRest = 32;
+  if (!columns())
+    return kVectorCtas;
+  int64_t elements = tokens() * columns() / kThreads, sums = 0, vectors = 0;
+  for (const WholeTensorOp &op : ops) {
+    sums += op.reduction == Reduction::Tokens;
+    vectors += llvm::count_if(op.inputs, [](const WholeTensorOp::Input &input) {
+      return input.kind == InputKind::PerChannel;
+    });
+  }
+  int64_t needed = kRest + (loadsAhead() ? 2 : 1) * countLoaded(tokens()) +
+                   sums * elements + (vectors ? columns() / kLanesPerRow : 0);
+  return std::clamp<int64_t>(kRegisters / needed, 1, kMostCtas);
 }
 
 /// Whether two sizes are known to be the same.
@@ -112,15 +152,38 @@ static bool readsSum(const WholeTensorGroup &group, const WholeTensorOp &op) {
   });
 }
 
+/// Whether the op makes numbers of rows from sums of rows of the group alone.
+static bool isOfSums(const WholeTensorGroup &group, const WholeTensorOp &op) {
+  auto isSum = [&](const WholeTensorOp::Input &input) {
+    return llvm::any_of(group.ops, [&](const WholeTensorOp &own) {
+      return own.reduction == Reduction::Columns && own.result == input.array;
+    });
+  };
+  return op.columns == 0 && op.reduction == Reduction::None &&
+         !op.inputs.empty() && llvm::all_of(op.inputs, isSum);
+}
+
 SmallVector<WholeTensorGroup> gdn::groupOps(ArrayRef<WholeTensorOp> ops) {
   SmallVector<WholeTensorGroup> groups;
   for (const WholeTensorOp &op : ops) {
     WholeTensorGroup own;
+    auto isOpen = [&](const WholeTensorGroup &group) {
+      return canWait(group, op) && !readsSum(group, op);
+    };
+    bool isVectorOfRows =
+        llvm::any_of(groups, [&](const WholeTensorGroup &group) {
+          return isOpen(group) && isOfSums(group, op);
+        });
+    auto isLinkedTo = [&](const WholeTensorGroup &group) {
+      if (isVectorOfRows)
+        return isOfSums(group, op);
+      return group.columns() == op.columns &&
+             llvm::any_of(group.ops, [&](const WholeTensorOp &other) {
+               return isLinked(other, op);
+             });
+    };
     llvm::erase_if(groups, [&](WholeTensorGroup &group) {
-      bool joins = canWait(group, op) && !readsSum(group, op) &&
-                   llvm::any_of(group.ops, [&](const WholeTensorOp &other) {
-                     return isLinked(other, op);
-                   });
+      bool joins = isOpen(group) && isLinkedTo(group);
       if (joins)
         own.ops.append(group.ops);
       return joins;

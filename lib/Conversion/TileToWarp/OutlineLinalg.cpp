@@ -14,6 +14,7 @@
 #include "WholeTensorProgram.h"
 
 #include "gdn/Conversion/Passes.h"
+#include "gdn/Dialect/Warp/IR/Arch.h"
 #include "gdn/Dialect/Warp/IR/Warp.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -33,42 +34,25 @@ using namespace mlir::gdn;
 using InputKind = WholeTensorOp::InputKind;
 using Reduction = WholeTensorOp::Reduction;
 
-/// Warps of a warpgroup, registers of a role's threads. Roles with tiles have
-/// the most that a thread may have.
-static constexpr int64_t kWarps = 4, kVectorRegisters = 96,
-                         kShortRegisters = 128, kRowRegisters = 240;
-/// Programs of vectors, and of short tiles, hide what a load takes by the
-/// number of their CTAs.
-static constexpr int64_t kVectorCtas = 5, kShortCtas = 4;
-
-int64_t gdn::countParts(const WholeTensorGroup &group) {
-  constexpr int64_t kRowParts = 16, kSumParts = 32, kVectorParts = 64;
-  if (!group.columns())
-    return kVectorParts;
-  return group.sumsTokens() ? kSumParts : kRowParts;
-}
-
-/// CTAs of a program that a multiprocessor has registers for.
-static int64_t countCtas(const WholeTensorGroup &group) {
-  if (!group.columns())
-    return kVectorCtas;
-  return group.isSpread() && group.sumsTokens() ? kShortCtas : 1;
-}
+/// Warps of a warpgroup, the most registers of a role's threads.
+static constexpr int64_t kWarps = 4, kMostRegisters = 240;
 
 //===----------------------------------------------------------------------===//
 // Programs and launches
 //===----------------------------------------------------------------------===//
 
-/// One role, or a second one for vectors.
-static warp::ScheduleAttr makeSchedule(const WholeTensorGroup &group,
-                                       int64_t chunks) {
+/// One role, and idle warps beside one of vectors.
+static warp::ScheduleAttr makeSchedule(const WholeTensorGroup &group) {
   Builder b(group.ops.front().result.getContext());
   // Lanes have up to 16 bytes of a row each.
-  int64_t lanes = group.isSpread() ? WholeTensorGroup::kLanesPerRow : 0;
-  auto role = [&](StringRef name, int64_t warps, int64_t registers,
-                  ArrayRef<StringRef> steps) {
+  int64_t lanes = group.columns() ? WholeTensorGroup::kLanesPerRow : 0;
+  int64_t registers =
+      warp::getArch(group.ops.front().op)
+          .launchRegisters(kWarps * warp::format::kWarpThreads, group.ctas());
+  auto role = [&](StringRef name, int64_t warps, ArrayRef<StringRef> steps) {
     return warp::RoleSpecAttr::get(
-        b.getContext(), name, warps, registers, b.getStrArrayAttr(steps),
+        b.getContext(), name, warps, std::min(registers, kMostRegisters),
+        b.getStrArrayAttr(steps),
         /*delayedSteps=*/{}, /*delay=*/0, /*prefetchDistance=*/0,
         /*roundRobin=*/false, /*warpsPerTurn=*/1, /*warpgroupPerVTile=*/false,
         /*loopChunks=*/false, /*alternateCtas=*/false,
@@ -76,35 +60,15 @@ static warp::ScheduleAttr makeSchedule(const WholeTensorGroup &group,
         /*lateAddresses=*/false, /*loopPieces=*/false,
         /*handOnEarly=*/false, lanes);
   };
-  auto channel = [&](StringRef name, StringRef from, StringRef to) {
-    return warp::ChannelSpecAttr::get(b.getContext(), name, /*depth=*/2,
-                                      b.getStrArrayAttr(from),
-                                      b.getStrArrayAttr(to),
-                                      /*slotPerChunk=*/false);
-  };
-  SmallVector<warp::RoleSpecAttr> roles;
-  SmallVector<warp::ChannelSpecAttr> channels;
-  if (group.mixesLayouts()) {
-    // One warp: each that fills a slot would write all of a vector.
-    roles.push_back(
-        role("vectors", 1, kVectorRegisters, {kVectorStep, kStoreStep}));
-    roles.push_back(role("rest", kWarps - 1, kVectorRegisters, {}));
-    channels = {channel("in", kVectorStep, "rows"),
-                channel("out", kRowStep, "vectors")};
-  }
-  if (group.columns()) {
-    bool isShort = countCtas(group) == kShortCtas;
-    roles.push_back(role(
-        "rows", kWarps, isShort ? kShortRegisters : kRowRegisters, {kRowStep}));
-  } else {
-    // Each warp of a role would have all of a vector.
-    roles.push_back(role("rows", 1, kVectorRegisters, {kRowStep}));
-    roles.push_back(role("rest", kWarps - 1, kVectorRegisters, {}));
-  }
-  return warp::ScheduleAttr::get(b.getContext(), chunks,
+  // Each warp of a role would have all of a vector.
+  int64_t warps = group.columns() ? kWarps : 1;
+  SmallVector<warp::RoleSpecAttr> roles = {role("rows", warps, {kRowStep})};
+  if (warps < kWarps)
+    roles.push_back(role("rest", kWarps - warps, {}));
+  return warp::ScheduleAttr::get(b.getContext(), /*chunksPerIteration=*/1,
                                  /*vTiles=*/1, /*cluster=*/1,
-                                 /*persistent=*/false, countCtas(group),
-                                 /*inOrder=*/false, roles, channels);
+                                 /*persistent=*/false, group.ctas(),
+                                 /*inOrder=*/false, roles, /*channels=*/{});
 }
 
 /// Sizes B, T and H of the loops of a group.
@@ -134,14 +98,16 @@ static SmallVector<Value> collectArrays(const WholeTensorGroup &group) {
 /// An empty program named `name` behind the others of a function.
 static tile::ProgramOp createProgram(func::FuncOp function, Location loc,
                                      StringRef suffix, ValueRange inputs,
-                                     ValueRange outputs,
+                                     ValueRange outputs, int64_t gridRank,
                                      warp::ScheduleAttr schedule,
                                      SymbolTable &symbols) {
   OpBuilder b(function);
   SmallVector<Type> inputTypes, outputTypes;
   SmallVector<std::string> texts;
   for (Value input : inputs) {
-    inputTypes.push_back(tile::getArrayType(input.getType()));
+    bool isArray = isa<ShapedType>(input.getType());
+    inputTypes.push_back(isArray ? Type(tile::getArrayType(input.getType()))
+                                 : input.getType());
     texts.push_back("x" + std::to_string(texts.size()));
   }
   for (Value output : outputs) {
@@ -152,7 +118,7 @@ static tile::ProgramOp createProgram(func::FuncOp function, Location loc,
   SmallVector<StringRef> names(texts.begin(), texts.end());
   auto program =
       tile::ProgramOp::create(b, loc, (function.getSymName() + suffix).str(),
-                              inputTypes, outputTypes, names);
+                              inputTypes, outputTypes, names, gridRank);
   symbols.insert(program);
   program->setAttr(warp::ScheduleAttr::kName, schedule);
   return program;
@@ -172,9 +138,9 @@ static void launchTotals(ImplicitLocOpBuilder &b, const WholeTensorGroup &group,
                                              out.getType().getElementType()));
     }
   auto function = group.ops.front().op->getParentOfType<func::FuncOp>();
-  tile::ProgramOp program =
-      createProgram(function, b.getLoc(), "_sum", parts, outs,
-                    makeSchedule(group, /*chunks=*/1), symbols);
+  tile::ProgramOp program = createProgram(function, b.getLoc(), "_sum", parts,
+                                          outs, tile::ProgramOp::kMinGridRank,
+                                          makeSchedule(group), symbols);
   writeTotals(group, parts, program);
   Value one = arith::ConstantIndexOp::create(b, 1);
   Value count = getValueOrCreateConstantIndexOp(
@@ -190,25 +156,77 @@ static void launchTotals(ImplicitLocOpBuilder &b, const WholeTensorGroup &group,
 
 /// Where a work item stores its sum: [1, work items of a head, H], or with
 /// columns [1, work items of a head, H, K].
-static Value createParts(ImplicitLocOpBuilder &b, OpFoldResult rows,
-                         OpFoldResult heads, int64_t parts, int64_t columns) {
-  OpFoldResult count;
-  if (std::optional<int64_t> known = getConstantIntValue(rows))
-    count = b.getIndexAttr(*known * parts);
-  else
-    count = Value(arith::MulIOp::create(
-        b, cast<Value>(rows), arith::ConstantIndexOp::create(b, parts)));
+static Value createParts(ImplicitLocOpBuilder &b, Value count,
+                         OpFoldResult heads, int64_t columns) {
   SmallVector<OpFoldResult> sizes = {b.getIndexAttr(1), count, heads};
   if (columns)
     sizes.push_back(b.getIndexAttr(columns));
   return tensor::EmptyOp::create(b, sizes, b.getF32Type());
 }
 
+namespace {
+/// How the work items of a batch row and head share its tokens.
+struct TokenParts {
+  /// The most chunks that one has, and how many there are.
+  Value chunks, count;
+};
+} // namespace
+
+/// A few chunks each, or fewer if those are too few for a device. With sums
+/// over tokens as many as it computes at a time, since each has a sum of its
+/// own; if that are few of each head, so that rounding leaves much of the
+/// device idle, as many as it computes one after the other.
+static TokenParts chooseTokenParts(ImplicitLocOpBuilder &b,
+                                   const WholeTensorGroup &group, Value rows,
+                                   Value heads, Value tokens) {
+  constexpr int64_t kMostChunks = 4, kFew = 3, kRounds = 4;
+  auto get = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, value);
+  };
+  auto mul = [&](Value x, Value y) -> Value {
+    return arith::MulIOp::create(b, x, y);
+  };
+  auto least = [&](Value x, Value y) -> Value {
+    return arith::MinUIOp::create(b, x, y);
+  };
+  auto atLeastOne = [&](Value x) -> Value {
+    return arith::MaxUIOp::create(b, x, get(1));
+  };
+  auto divide = [&](Value x, Value y) -> Value {
+    return arith::DivUIOp::create(b, x, y);
+  };
+  auto divideUp = [&](Value x, Value y) -> Value {
+    return arith::CeilDivUIOp::create(b, x, y);
+  };
+  Value each = atLeastOne(mul(rows, heads));
+  Value chunks = atLeastOne(divideUp(tokens, get(group.tokens())));
+  Value places =
+      get(warp::getArch(group.ops.front().op).multiprocessors * group.ctas());
+  Value most;
+  if (group.sumsTokens()) {
+    // 1 if these are few, else 0.
+    Value areFew =
+        least(divide(get(kFew), atLeastOne(divide(places, each))), get(1));
+    Value rounds =
+        arith::AddIOp::create(b, mul(areFew, get(kRounds - 1)), get(1));
+    Value count = least(divide(mul(rounds, places), each), chunks);
+    most = divideUp(chunks, atLeastOne(count));
+  } else {
+    most = least(divideUp(mul(chunks, each), places), get(kMostChunks));
+  }
+  return {most, divideUp(chunks, most)};
+}
+
 void gdn::outline(const WholeTensorGroup &group, SymbolTable &symbols) {
   linalg::GenericOp last = group.ops.back().op;
   ImplicitLocOpBuilder b(last.getLoc(), last);
   SmallVector<OpFoldResult> sizes = readSizes(b, group);
-  int64_t parts = countParts(group);
+  auto size = [&](int64_t dim) {
+    return getValueOrCreateConstantIndexOp(b, b.getLoc(), sizes[dim]);
+  };
+  Value heads = arith::CeilDivUIOp::create(
+      b, size(2), arith::ConstantIndexOp::create(b, group.heads()));
+  TokenParts parts = chooseTokenParts(b, group, size(0), heads, size(1));
   SmallVector<Value> inputs = collectArrays(group), outs;
   SmallVector<const WholeTensorOp *> stored;
   for (const WholeTensorOp &op : group.ops) {
@@ -217,21 +235,21 @@ void gdn::outline(const WholeTensorGroup &group, SymbolTable &symbols) {
       continue;
     tensor::EmptyOp out = op.out;
     outs.push_back(
-        isSum ? createParts(b, sizes[0], sizes[2], parts, group.columns())
+        isSum ? createParts(b, arith::MulIOp::create(b, size(0), parts.count),
+                            sizes[2], group.columns())
               : out.getResult());
     stored.push_back(&op);
   }
   auto function = last->getParentOfType<func::FuncOp>();
-  tile::ProgramOp program =
-      createProgram(function, b.getLoc(), "_map", inputs, outs,
-                    makeSchedule(group, /*chunks=*/2), symbols);
+  llvm::append_values(inputs, parts.chunks, parts.count);
+  tile::ProgramOp program = createProgram(
+      function, b.getLoc(), "_map", inputs, outs,
+      tile::ProgramOp::kMinGridRank + 1, makeSchedule(group), symbols);
   writeProgram(group, inputs, program);
-  auto size = [&](int64_t dim) {
-    return getValueOrCreateConstantIndexOp(b, b.getLoc(), sizes[dim]);
-  };
   auto launch = tile::LaunchOp::create(
       b, ValueRange(outs).getTypes(), SymbolRefAttr::get(program),
-      ValueRange{size(0), size(2), arith::ConstantIndexOp::create(b, parts)},
+      ValueRange{size(0), parts.count, arith::ConstantIndexOp::create(b, 1),
+                 heads},
       size(1), /*cuSeqlens=*/Value(), inputs, outs);
   SmallVector<Value> partSums;
   for (auto [op, made] : llvm::zip(stored, launch.getResults())) {

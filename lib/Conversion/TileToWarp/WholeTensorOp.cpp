@@ -86,9 +86,10 @@ LogicalResult Reader::readLoops() {
 LogicalResult Reader::readColumns(int64_t columns) {
   if (ShapedType::isDynamic(columns))
     return fail() << "a dynamic K";
-  if (columns > kMaxColumns || columns % 8 != 0)
-    return fail() << "K = " << columns << ", no multiple of 8 up to "
-                  << kMaxColumns;
+  constexpr int64_t kLanes = WholeTensorGroup::kLanesPerRow;
+  if (columns > kMaxColumns || columns % kLanes != 0)
+    return fail() << "K = " << columns << ", no multiple of " << kLanes
+                  << " up to " << kMaxColumns;
   result.columns = columns;
   return success();
 }

@@ -71,7 +71,7 @@ bool isOverwritten(Value array, Operation *first, Operation *second);
 /// Ops that one program computes: each but the first shares an array with one
 /// before it, reads its result or, of vectors, has its sizes.
 struct WholeTensorGroup {
-  /// Lanes that share a row if no role has vectors.
+  /// Lanes that share a row.
   static constexpr int64_t kLanesPerRow = 16;
 
   SmallVector<WholeTensorOp> ops;
@@ -82,23 +82,26 @@ struct WholeTensorGroup {
   bool makes(Value value) const;
   /// Whether a program stores the result: somebody else reads it.
   bool isRead(const WholeTensorOp &op) const;
-  /// Whether vectors and rows meet that the program loads or stores. They live
-  /// in different threads.
-  bool mixesLayouts() const;
-  /// Whether lanes hold runs of rows. Tensor cores' fragments, with elements
-  /// one by one, can hand vectors over.
-  bool isSpread() const {
-    return columns() && columns() % kLanesPerRow == 0 && !mixesLayouts();
-  }
   /// Whether an op is a sum over tokens.
   bool sumsTokens() const {
     return llvm::any_of(ops, [](const WholeTensorOp &op) {
       return op.reduction == WholeTensorOp::Reduction::Tokens;
     });
   }
-  /// Tokens of a chunk: rows of the tile that a warpgroup holds, or fewer if
-  /// the threads keep sums of rows beside them.
-  int64_t tokens() const { return isSpread() && sumsTokens() ? 16 : 64; }
+  /// Heads of a work item: a warp has the vectors of that many side by side.
+  int64_t heads() const { return columns() ? 1 : 32; }
+  /// Tokens of a chunk. A thread has 8 elements of a tile, or 16 if these are
+  /// few registers: then many CTAs load side by side.
+  int64_t tokens() const;
+  /// Whether a thread has registers for the arrays of a second chunk, which it
+  /// loads while it computes the first.
+  bool loadsAhead() const;
+  /// CTAs of a program that a multiprocessor has registers for.
+  int64_t ctas() const;
+
+private:
+  /// Registers in which a thread has what it loads of `tokens` tokens.
+  int64_t countLoaded(int64_t tokens) const;
 };
 
 /// Groups of ops of one block, in the order of their last ops.

@@ -7,16 +7,15 @@
 //===----------------------------------------------------------------------===//
 //
 // The program of a group of ops takes a chunk of tokens after the other, as
-// vectors or as tiles with a row a token. The ops' scalar ops become the same
-// ops on tiles, in one role. Vectors live in other threads than rows do, so
-// where both meet a second role loads the vectors and stores the sums of rows,
-// through channels. What an op of the group makes for another stays in
+// tiles with a row a token, or as vectors of heads. The ops' scalar ops become
+// the same ops on these. What an op of the group makes for another stays in
 // registers.
 //
 //===----------------------------------------------------------------------===//
 
 #include "WholeTensorWriter.h"
 
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 
@@ -27,26 +26,40 @@ using Reduction = WholeTensorOp::Reduction;
 
 Value WholeTensorWriter::load(Value array, ValueRange offsets,
                               ArrayRef<int64_t> axes, ArrayRef<int64_t> shape,
-                              bool ends, StringRef step) {
+                              std::optional<Bound> bound) {
   Type element = cast<MemRefType>(array.getType()).getElementType();
   auto loaded = tile::LoadOp::create(
       b, RankedTensorType::get(shape, element), array, offsets,
-      b.getDenseI64ArrayAttr(axes), ends ? program.getEnd() : Value(),
-      ends ? b.getI64IntegerAttr(1) : IntegerAttr());
-  note(loaded, step);
+      b.getDenseI64ArrayAttr(axes), bound ? bound->end : Value(),
+      bound ? b.getI64IntegerAttr(bound->dim) : IntegerAttr());
+  note(loaded);
   return loaded;
+}
+
+/// The first head of the work item.
+Value WholeTensorWriter::getFirstHead() {
+  Value heads = arith::ConstantIndexOp::create(b, group.heads());
+  return arith::MulIOp::create(b, getHead(), heads);
+}
+
+WholeTensorWriter::Bound WholeTensorWriter::boundOfHeads(Value array,
+                                                         int64_t dim) {
+  return {memref::DimOp::create(b, array, dim), dim};
 }
 
 /// A chunk of an input; `member` is a head's number in its group.
 Value WholeTensorWriter::loadArray(const WholeTensorOp &op,
                                    const WholeTensorOp::Input &input,
-                                   Chunk &chunk, int64_t member) {
+                                   Value token, int64_t member) {
   unsigned index = numberOf(input.array);
   Value array = program.getInputs()[index];
-  Value head = program.getHead();
+  Value head = getHead();
   switch (input.kind) {
   case InputKind::PerHead: {
-    Value tile = create<tensor::SplatOp>(parameters[index], tileShape());
+    Value parameter = parameters[index];
+    if (!group.columns())
+      return parameter;
+    Value tile = create<tensor::SplatOp>(parameter, tileShape());
     Type element = getElementTypeOrSelf(input.array.getType());
     return element.isF32()
                ? tile
@@ -56,9 +69,8 @@ Value WholeTensorWriter::loadArray(const WholeTensorOp &op,
   case InputKind::PerChannel:
     return broadcast(parameters[index], 0);
   case InputKind::PerToken:
-    return broadcast(load(array, {program.getBatch(), chunk.token, head}, {1},
-                          {tokens}, /*ends=*/true, kVectorStep),
-                     1);
+    return load(array, {program.getBatch(), token, head}, {1}, {tokens},
+                Bound{end, 1});
   case InputKind::Grouped: {
     Value first = arith::MulIOp::create(
         b, head, arith::ConstantIndexOp::create(b, op.group));
@@ -68,10 +80,10 @@ Value WholeTensorWriter::loadArray(const WholeTensorOp &op,
   }
   case InputKind::Whole:
     if (group.columns())
-      return load(array, {program.getBatch(), chunk.token, head, zero}, {1, 3},
-                  tileShape(), /*ends=*/true, kRowStep);
-    return load(array, {program.getBatch(), chunk.token, head}, {1}, {tokens},
-                /*ends=*/true, kRowStep);
+      return load(array, {program.getBatch(), token, head, zero}, {1, 3},
+                  tileShape(), Bound{end, 1});
+    return load(array, {program.getBatch(), token, getFirstHead()}, {2},
+                tileShape(), boundOfHeads(array, 2));
   }
   llvm_unreachable("covered switch");
 }
@@ -87,8 +99,8 @@ Value WholeTensorWriter::readInput(const WholeTensorOp &op,
   Value &loaded =
       chunk.loaded[{numberOf(input.array), isGrouped ? member : -1}];
   if (!loaded)
-    loaded = loadArray(op, input, chunk, member);
-  return loaded;
+    loaded = loadArray(op, input, chunk.token, member);
+  return input.kind == InputKind::PerToken ? broadcast(loaded, 1) : loaded;
 }
 
 /// A constant, or `tile`, in the shape of `like`.
@@ -123,14 +135,14 @@ Value WholeTensorWriter::makeTile(Value scalar, IRMapping &tiles) {
       shape.assign(own.begin(), own.end());
   }
   if (shape.empty())
-    shape = tileShape();
+    shape.assign(tileShape().begin(), tileShape().end());
   OperationState state(b.getLoc(), op->getName());
   for (auto [operand, tile] : llvm::zip(op->getOperands(), operands))
     state.addOperands(shapeLike(operand, tile, shape));
   state.addTypes(RankedTensorType::get(shape, scalar.getType()));
   state.addAttributes(op->getAttrs());
   Operation *copy = b.create(state);
-  note(copy, kRowStep);
+  note(copy);
   tiles.map(scalar, copy->getResult(0));
   return copy->getResult(0);
 }
@@ -144,8 +156,8 @@ Value WholeTensorWriter::compute(const WholeTensorOp &op, Chunk &chunk) {
     for (auto [argument, input] :
          llvm::zip(generic.getBody()->getArguments(), op.inputs))
       tiles.map(argument, readInput(op, input, chunk, member));
-    Value element =
-        shapeLike(op.element, makeTile(op.element, tiles), tileShape());
+    Value element = shapeLike(op.element, makeTile(op.element, tiles),
+                              isOfRows(op) ? ArrayRef(tokens) : tileShape());
     result = result ? create<arith::AddFOp>(result, element) : element;
   }
   return op.reduction == Reduction::Columns ? reduce(result, 1) : result;
@@ -153,35 +165,37 @@ Value WholeTensorWriter::compute(const WholeTensorOp &op, Chunk &chunk) {
 
 void WholeTensorWriter::storeChunk(const WholeTensorOp &op, Value result,
                                    Value array, Value token) {
-  bool sums = op.reduction == Reduction::Columns;
-  SmallVector<Value> offsets = {program.getBatch(), token, program.getHead()};
+  SmallVector<Value> offsets = {program.getBatch(), token, getHead()};
   SmallVector<int64_t> axes = {1};
-  if (group.columns() && !sums) {
+  Bound bound = {end, 1};
+  if (!group.columns()) {
+    offsets.back() = getFirstHead();
+    axes = {2};
+    bound = boundOfHeads(array, 2);
+  } else if (op.reduction != Reduction::Columns && !isOfRows(op)) {
     offsets.push_back(zero);
     axes.push_back(3);
   }
   auto store = tile::StoreOp::create(b, result, array, offsets,
-                                     b.getDenseI64ArrayAttr(axes),
-                                     program.getEnd(), b.getI64IntegerAttr(1));
-  note(store, sums ? kStoreStep : kRowStep);
+                                     b.getDenseI64ArrayAttr(axes), bound.end,
+                                     b.getI64IntegerAttr(bound.dim));
+  note(store);
 }
 
 /// A chunk of every op. Returns what sums over tokens add.
-SmallVector<Value> WholeTensorWriter::writeChunk(Value token) {
-  Chunk chunk;
-  chunk.token = token;
+SmallVector<Value> WholeTensorWriter::writeChunk(Chunk &chunk) {
   SmallVector<Value> sums;
   unsigned output = 0;
   for (const WholeTensorOp &op : group.ops) {
     Value result = compute(op, chunk);
     if (op.reduction == Reduction::Tokens) {
-      sums.push_back(maskPastEnd(result, token));
+      sums.push_back(maskPastEnd(op, result, chunk.number));
       ++output;
       continue;
     }
     chunk.made[op.result] = result;
     if (group.isRead(op))
-      storeChunk(op, result, program.getOutputs()[output++], token);
+      storeChunk(op, result, program.getOutputs()[output++], chunk.token);
   }
   return sums;
 }
@@ -197,12 +211,15 @@ void WholeTensorWriter::loadParameters() {
       Value array = program.getInputs()[index];
       if (isVector) {
         parameters[index] =
-            load(array, {program.getHead(), zero}, {1}, {group.columns()},
-                 /*ends=*/false, kRowStep);
+            load(array, {getHead(), zero}, {1}, {group.columns()}, {});
         continue;
       }
-      Value one =
-          load(array, program.getHead(), {0}, {1}, /*ends=*/false, kRowStep);
+      if (!group.columns()) {
+        parameters[index] = load(array, getFirstHead(), {0}, tileShape(),
+                                 boundOfHeads(array, 0));
+        continue;
+      }
+      Value one = load(array, getHead(), {0}, {1}, {});
       // Lanes hand on words of 32 bits.
       if (!getElementTypeOrSelf(one.getType()).isF32())
         one = create<arith::ExtFOp>(RankedTensorType::get({1}, b.getF32Type()),
@@ -211,55 +228,145 @@ void WholeTensorWriter::loadParameters() {
     }
 }
 
-/// A loop over the chunks from `lower` on that adds `sums` of what they have
-/// up.
-SmallVector<Value>
-WholeTensorWriter::writeLoop(Value lower, int64_t step, unsigned sums,
-                             function_ref<SmallVector<Value>(Value)> chunk) {
+/// The arrays whose chunks the group loads, in the order in which it reads
+/// them.
+SmallVector<WholeTensorWriter::ChunkLoad>
+WholeTensorWriter::collectLoads() const {
+  SmallVector<ChunkLoad> loads;
+  for (const WholeTensorOp &op : group.ops)
+    for (const WholeTensorOp::Input &input : op.inputs) {
+      bool isGrouped = input.kind == InputKind::Grouped;
+      if (group.makes(input.array) || input.kind == InputKind::PerHead ||
+          input.kind == InputKind::PerChannel)
+        continue;
+      for (int64_t member = 0; member < (isGrouped ? op.group : 1); ++member) {
+        ChunkLoad load = {&op, &input, isGrouped ? member : -1};
+        if (llvm::none_of(loads, [&](const ChunkLoad &other) {
+              return numberOf(other.input->array) == numberOf(input.array) &&
+                     other.member == load.member;
+            }))
+          loads.push_back(load);
+      }
+    }
+  return loads;
+}
+
+/// A loop over the chunks of a walk that adds `sums` of what they have up.
+/// A thread has loaded the next chunk of tiles before it computes one, so
+/// memory and the other units of a multiprocessor work at the same time.
+SmallVector<Value> WholeTensorWriter::writeLoop(
+    const Walk &walk, unsigned sums,
+    function_ref<SmallVector<Value>(Value)> load,
+    function_ref<SmallVector<Value>(Value, ValueRange)> compute) {
   SmallVector<Value> inits;
   for (unsigned i = 0; i < sums; ++i)
     inits.push_back(zeros(tileShape()));
-  auto loop =
-      scf::ForOp::create(b, lower, program.getEnd(),
-                         arith::ConstantIndexOp::create(b, step), inits);
+  bool isAhead = group.loadsAhead();
+  if (isAhead)
+    llvm::append_range(inits, load(walk.first));
+  Value one = arith::ConstantIndexOp::create(b, 1);
+  auto loop = scf::ForOp::create(b, zero, walk.count, one, inits);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  SmallVector<Value> next;
-  for (auto [sum, added] :
-       llvm::zip(loop.getRegionIterArgs(), chunk(loop.getInductionVar())))
-    next.push_back(create<arith::AddFOp>(sum, added));
+  Value distance = arith::MulIOp::create(b, loop.getInductionVar(), walk.step);
+  Value token = arith::AddIOp::create(b, walk.first, distance);
+  ValueRange carried = loop.getRegionIterArgs();
+  SmallVector<Value> next, loaded;
+  if (isAhead)
+    loaded = load(arith::AddIOp::create(b, token, walk.step));
+  else
+    next = load(token);
+  SmallVector<Value> added =
+      compute(token, isAhead ? carried.drop_front(sums) : ValueRange(next));
+  next.clear();
+  for (auto [sum, more] : llvm::zip(carried.take_front(sums), added))
+    next.push_back(create<arith::AddFOp>(sum, more));
+  llvm::append_range(next, loaded);
   if (!next.empty())
     scf::YieldOp::create(b, next);
-  return llvm::to_vector_of<Value>(loop.getResults());
+  return llvm::to_vector_of<Value>(loop.getResults().take_front(sums));
+}
+
+/// Places of the tiles of a chunk: each as the token at which it would be, and
+/// the one at which it is. Vectors are of one token, and those of tokens past
+/// the end are made of the last one once more.
+SmallVector<std::pair<Value, Value>> WholeTensorWriter::getPlaces(Value token) {
+  if (group.columns())
+    return {{token, token}};
+  Value last =
+      arith::SubIOp::create(b, end, arith::ConstantIndexOp::create(b, 1));
+  SmallVector<std::pair<Value, Value>> places;
+  for (int64_t i = 0; i < tokens; ++i) {
+    Value number =
+        arith::AddIOp::create(b, token, arith::ConstantIndexOp::create(b, i));
+    places.emplace_back(number, arith::MinSIOp::create(b, number, last));
+  }
+  return places;
 }
 
 void WholeTensorWriter::write() {
   zero = arith::ConstantIndexOp::create(b, 0);
   loadParameters();
-  // The parts of a head take its chunks in turn.
-  int64_t parts = countParts(group);
+  auto [chunks, parts] = getParts();
   Value chunk = arith::ConstantIndexOp::create(b, tokens);
-  Value first = arith::MulIOp::create(b, program.getVTile(), chunk);
-  Value lower = arith::AddIOp::create(b, program.getBegin(), first);
+  Value length = arith::MulIOp::create(b, chunks, chunk);
+  Value first = arith::AddIOp::create(
+      b, program.getBegin(), arith::MulIOp::create(b, getPart(), length));
+  end = arith::MinSIOp::create(b, end, arith::AddIOp::create(b, first, length));
+  Value left =
+      arith::MaxSIOp::create(b, arith::SubIOp::create(b, end, first), zero);
+  Walk walk = {first, chunk, arith::CeilDivUIOp::create(b, left, chunk)};
   unsigned count = llvm::count_if(group.ops, [](const WholeTensorOp &op) {
     return op.reduction == Reduction::Tokens;
   });
-  SmallVector<Value> sums =
-      writeLoop(lower, tokens * parts, count,
-                [&](Value token) { return writeChunk(token); });
+  // Where registers hold no second chunk they need not hold all of the first.
+  SmallVector<ChunkLoad> loads;
+  if (!group.columns() || group.loadsAhead())
+    loads = collectLoads();
+  SmallVector<Value> sums = writeLoop(
+      walk, count,
+      [&](Value token) {
+        SmallVector<Value> tiles;
+        for (auto [number, place] : getPlaces(token))
+          for (const ChunkLoad &load : loads)
+            tiles.push_back(
+                loadArray(*load.op, *load.input, place, load.member));
+        return tiles;
+      },
+      [&](Value token, ValueRange tiles) {
+        SmallVector<Value> sums;
+        for (auto [number, place] : getPlaces(token)) {
+          Chunk chunk;
+          chunk.token = place;
+          chunk.number = number;
+          for (auto [load, tile] :
+               llvm::zip(loads, tiles.take_front(loads.size())))
+            chunk.loaded[{numberOf(load.input->array), load.member}] = tile;
+          tiles = tiles.drop_front(loads.size());
+          SmallVector<Value> more = writeChunk(chunk);
+          if (sums.empty())
+            sums = more;
+          else
+            for (auto [sum, added] : llvm::zip(sums, more))
+              sum = create<arith::AddFOp>(sum, added);
+        }
+        return sums;
+      });
   if (sums.empty())
     return;
   // A part's number among those of all batch rows.
-  Value before = arith::MulIOp::create(
-      b, program.getSequence(), arith::ConstantIndexOp::create(b, parts));
-  Value part = arith::AddIOp::create(b, before, program.getVTile());
+  Value before = arith::MulIOp::create(b, program.getSequence(), parts);
+  Value part = arith::AddIOp::create(b, before, getPart());
   unsigned output = 0, next = 0;
   for (const WholeTensorOp &op : group.ops) {
     // With columns a part has a row of them, and the second program the rest.
-    bool hasColumns = group.columns() != 0;
-    if (op.reduction == Reduction::Tokens)
-      storeSum(sums[next++], hasColumns, program.getOutputs()[output],
-               {zero, part, program.getHead()}, hasColumns ? 3 : 1);
+    Value array = program.getOutputs()[output];
+    if (op.reduction == Reduction::Tokens && group.columns())
+      storeSum(sums[next++], /*hasChannels=*/true, array,
+               {zero, part, getHead()}, 3);
+    else if (op.reduction == Reduction::Tokens)
+      storeVector(sums[next++], array, {zero, part, getFirstHead()}, 2,
+                  boundOfHeads(array, 2));
     output += op.reduction == Reduction::Tokens || group.isRead(op);
   }
 }

@@ -13,14 +13,15 @@
 
 namespace mlir::gdn {
 
-/// Steps of the programs, which name the role that runs an op.
-inline constexpr StringLiteral kVectorStep = "gates", kRowStep = "state",
-                               kStoreStep = "store";
+/// The step of the programs, which names the role that runs an op.
+inline constexpr StringLiteral kRowStep = "state";
 
-/// Work items that share the tokens of a head: few heads fill a machine.
-int64_t countParts(const WholeTensorGroup &group);
+/// What a program has besides the group's arrays: the most chunks that a work
+/// item has, and how many work items there are of a batch row and head.
+inline constexpr unsigned kNumScalars = 2;
 
-/// Writes the program of a group whose inputs are `arrays`. It has an output
+/// Writes the program of a group whose inputs are `arrays` and behind them its
+/// scalars. It has an output
 /// for each op that somebody reads; that of a sum over tokens is the sum of
 /// each work item, [1, items of a head, H], or with columns one a column,
 /// [1, items of a head, H, K].

@@ -39,13 +39,13 @@ func.func @all_heads(%x: tensor<1x256x4xf32>) -> tensor<1x256xf32> {
 // A sum over tokens and heads of rows.
 #bthk = affine_map<(k, b, t, h) -> (b, t, h, k)>
 #k = affine_map<(k, b, t, h) -> (k)>
-func.func @rows_of_all_heads(%x: tensor<1x256x8x64xf32>) -> tensor<64xf32> {
+func.func @rows_of_all_heads(%x: tensor<1x256x16x64xf32>) -> tensor<64xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<64xf32>
   %z = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
   // expected-error @below {{got input #0 by affine_map<(d0, d1, d2, d3) -> (d1, d2, d3, d0)>}}
   %y = linalg.generic {indexing_maps = [#bthk, #k], iterator_types = ["parallel", "reduction", "reduction", "reduction"]}
-      ins(%x : tensor<1x256x8x64xf32>) outs(%z : tensor<64xf32>) {
+      ins(%x : tensor<1x256x16x64xf32>) outs(%z : tensor<64xf32>) {
   ^bb0(%a: f32, %acc: f32):
     %r = arith.addf %acc, %a : f32
     linalg.yield %r : f32
@@ -192,4 +192,20 @@ func.func @reversed_heads(%x: tensor<1x256x4xf32>) -> tensor<4xf32> {
     linalg.yield %w : f32
   } -> tensor<4xf32>
   return %y : tensor<4xf32>
+}
+
+// -----
+
+// Rows that 16 lanes cannot share.
+#id = affine_map<(b, t, h, k) -> (b, t, h, k)>
+func.func @rows_of_24(%x: tensor<1x256x8x24xf32>) -> tensor<1x256x8x24xf32> {
+  %e = tensor.empty() : tensor<1x256x8x24xf32>
+  // expected-error @below {{got K = 24, no multiple of 16 up to 128}}
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%x : tensor<1x256x8x24xf32>) outs(%e : tensor<1x256x8x24xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %m = arith.negf %a : f32
+    linalg.yield %m : f32
+  } -> tensor<1x256x8x24xf32>
+  return %y : tensor<1x256x8x24xf32>
 }
