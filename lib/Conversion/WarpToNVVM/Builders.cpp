@@ -115,9 +115,11 @@ static NVVM::ShflKind getShuffle(ShuffleKind kind) {
 }
 
 Value warp::createShuffle(ImplicitLocOpBuilder &b, ShuffleKind kind,
-                          Value value, Value lane) {
-  // Bits 0-4 clamp the lane that is read: at lane 0 going up, at 31 else.
+                          Value value, Value lane, int64_t width) {
+  // Bits 0-4 clamp the lane that is read: at lane 0 going up, at 31 else. Bits
+  // 8-12 are those of a lane's number that the read one has, too.
   int64_t clamp = kind == ShuffleKind::Up ? 0 : format::kWarpThreads - 1;
+  clamp |= (format::kWarpThreads - width) << 8;
   return NVVM::ShflOp::create(b, value.getType(), createFullMask(b), value,
                               lane, createI32(b, clamp), getShuffle(kind),
                               UnitAttr());

@@ -94,9 +94,10 @@ Value createThreadHere(ImplicitLocOpBuilder &b);
 /// elements over lanes, as i32.
 Value createLanePlace(ImplicitLocOpBuilder &b, int64_t size);
 
-/// A value of another lane; `lane` (i32) is a distance, a mask or an index.
+/// A value of another lane; `lane` (i32) is a distance, a mask or an index
+/// among the `width` lanes, a power of two, that this one is of.
 Value createShuffle(ImplicitLocOpBuilder &b, ShuffleKind kind, Value value,
-                    Value lane);
+                    Value lane, int64_t width = 32);
 /// The place of the element at `indices` in an array, in elements (index).
 Value createArrayOffset(ImplicitLocOpBuilder &b, const Array &array,
                         ValueRange indices);

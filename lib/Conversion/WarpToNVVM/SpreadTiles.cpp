@@ -152,17 +152,64 @@ void SumScratch::add(linalg::ReduceOp op, MutableArrayRef<Value> sums) {
   }
 }
 
-/// What the lanes along dimension `dim` hold together, in all of them.
-static Value reduceLanes(ImplicitLocOpBuilder &b, linalg::ReduceOp op,
-                         Value value, SpreadAttr spread, int64_t dim) {
-  int64_t lanes = spread.getLanes();
-  for (int64_t distance = dim == 0 ? lanes : 1,
-               end = dim == 0 ? format::kWarpThreads : lanes;
-       distance < end; distance *= 2)
-    value = combine(
-        b, op, value,
-        createShuffle(b, ShuffleKind::Xor, value, createI32(b, distance)));
-  return value;
+/// Of several values what the lanes at `distance` hold together: of the first
+/// half in one of two lanes, of the second half in the other one.
+static SmallVector<Value> halve(ImplicitLocOpBuilder &b, linalg::ReduceOp op,
+                                ArrayRef<Value> values, int64_t distance) {
+  Value bit = arith::AndIOp::create(b, createLane(b), createI32(b, distance));
+  Value isSecond =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, bit, createI32(b, 0));
+  size_t half = values.size() / 2;
+  SmallVector<Value> kept;
+  for (size_t i = 0; i < half; ++i) {
+    Value first = values[i], second = values[i + half];
+    Value mine = arith::SelectOp::create(b, isSecond, second, first),
+          other = arith::SelectOp::create(b, isSecond, first, second);
+    kept.push_back(combine(
+        b, op, mine,
+        createShuffle(b, ShuffleKind::Xor, other, createI32(b, distance))));
+  }
+  return kept;
+}
+
+/// Replaces `values` by what the lanes along dimension `dim` hold together, in
+/// all of them. Each lane adds up a part of many values, and hands its totals
+/// to the others: fewer shuffles, and the same order of sums.
+static void reduceLanes(ImplicitLocOpBuilder &b, linalg::ReduceOp op,
+                        MutableArrayRef<Value> values, SpreadAttr spread,
+                        int64_t dim) {
+  // With fewer lanes this takes as many instructions as it saves.
+  constexpr int64_t kManyLanes = 8;
+  int64_t lanes = spread.getLanes(), distance = dim == 0 ? lanes : 1,
+          end = dim == 0 ? format::kWarpThreads : lanes, parts = 1;
+  SmallVector<Value> totals(values);
+  if (dim == 1 && lanes >= kManyLanes)
+    for (; distance < end && totals.size() % 2 == 0; distance *= 2, parts *= 2)
+      totals = halve(b, op, totals, distance);
+  for (; distance < end; distance *= 2)
+    for (Value &total : totals)
+      total = combine(
+          b, op, total,
+          createShuffle(b, ShuffleKind::Xor, total, createI32(b, distance)));
+  for (auto [i, value] : llvm::enumerate(values)) {
+    value = totals[i % totals.size()];
+    // The first halving has the highest digit of a value's number.
+    int64_t part = i / totals.size(), lane = 0;
+    for (int64_t bit = 1; bit < parts; bit *= 2)
+      lane |= (part / bit % 2) * (parts / 2 / bit);
+    if (parts > 1)
+      value = createShuffle(b, ShuffleKind::Index, value, createI32(b, lane),
+                            parts);
+  }
+}
+
+/// Whether adding to `value` changes nothing.
+static bool isNeutral(linalg::ReduceOp op, Value value) {
+  Block &combiner = op.getCombiner().front();
+  DenseElementsAttr init;
+  return isa<arith::AddFOp>(combiner.front()) &&
+         matchPattern(value, m_Constant(&init)) && init.isSplat() &&
+         init.getSplatValue<APFloat>().isZero();
 }
 
 namespace {
@@ -247,16 +294,16 @@ struct LowerSpreadReduce : OpConversionPattern<linalg::ReduceOp> {
       sum = sum ? combine(b, op, sum, element) : element;
     }
     SpreadAttr of = spread ? spread : slice.getOf();
-    for (Value &sum : sums)
-      sum = reduceLanes(b, op, sum, of, dim);
+    reduceLanes(b, op, sums, of, dim);
     if (of.getWarpsAlong(dim) > 1) {
       if (failed(verifyScratch(op)))
         return failure();
       SumScratch(b, op, of, dim, spread ? source.getDimSize(1 - dim) : 1)
           .add(op, sums);
     }
+    bool isWhole = isNeutral(op, op.getInits().front());
     for (auto [sum, result] : llvm::zip(sums, results))
-      result = combine(b, op, result, sum);
+      result = isWhole ? sum : combine(b, op, result, sum);
     auto type = cast<VectorType>(
         getTypeConverter()->convertType(op.getInits().front().getType()));
     rewriter.replaceOp(op, pack(b, type, results));

@@ -18,8 +18,11 @@
 // CHECK: -> (vector<8xf32>)
 // CHECK-COUNT-2: llvm.load %{{.*}} {alignment = 16 : i64}
 // CHECK: vector.shuffle %{{.*}}, %{{.*}} [0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7,
-// Four rows, each summed in four steps; one lane of the sixteen writes them.
-// CHECK-COUNT-16: nvvm.shfl.sync bfly
+// Four rows: after two steps a lane sums one of them, after four it has it, and takes the others from lanes of its four (clamp
+// 31, segments of 4: 7199). One lane of the sixteen writes them.
+// CHECK-COUNT-5: nvvm.shfl.sync bfly
+// CHECK-NOT: bfly
+// CHECK-COUNT-4: nvvm.shfl.sync idx {{.*}} %c7199_i32
 // CHECK-NOT: nvvm.shfl.sync
 // CHECK: arith.cmpi eq
 // CHECK: scf.if
