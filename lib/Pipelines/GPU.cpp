@@ -73,6 +73,7 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
     kernels.addPass(createInferLayoutsPass());
     kernels.addPass(createCSEPass());
     kernels.addPass(warp::createPrefetchLoadsPass());
+    kernels.addPass(warp::createDelayConversionsPass());
     kernels.addPass(warp::createHoistScalarsPass());
     kernels.addPass(warp::createSinkStoresPass());
     kernels.addPass(createCanonicalizerPass());

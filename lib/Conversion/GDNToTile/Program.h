@@ -199,16 +199,18 @@ void skipUnnamed(Program &p);
 /// Whether the call has the optional state `name`, or the sequence one in the
 /// pool; null for one that is there always.
 Value isThere(Program &p, StringRef name);
-/// A part of the states `name` in f32; zero if the stage, or the call, has
-/// none.
+/// A part of the states `name` in `element`, f32 by default; zero if the stage,
+/// or the call, has none.
 Value loadState(Program &p, StringRef name, ArrayRef<Value> offsets,
-                ArrayRef<int64_t> axes, ArrayRef<int64_t> shape);
+                ArrayRef<int64_t> axes, ArrayRef<int64_t> shape,
+                Type element = {});
 /// Stores a part of the states `name`, if the stage and the call have them.
 void storeState(Program &p, Value state, StringRef name,
                 ArrayRef<Value> offsets, ArrayRef<int64_t> axes);
-/// S^T [vTileChannels, K] in f32 of the work item's state in the array `name`;
-/// zero where the stage has no such array.
-Value loadStateT(Program &p, StringRef name = "initial_state");
+/// S^T [vTileChannels, K] in `element`, f32 by default, of the work item's
+/// state in the array `name`; zero where the stage has no such array.
+Value loadStateT(Program &p, StringRef name = "initial_state",
+                 Type element = {});
 /// Stores S^T as the work item's state in the array `name`, if the stage has
 /// it.
 void storeStateT(Program &p, Value state, StringRef name = "final_state");

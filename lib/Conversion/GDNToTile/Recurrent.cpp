@@ -54,6 +54,18 @@ static Value loadDecay(Program &p, Value t) {
   llvm_unreachable("all kinds of decay are named");
 }
 
+/// S^T before the first token. Who converts it waits for it, so that is no part
+/// of a branch that loads it: other loads come between.
+static Value loadFirstStateT(Program &p) {
+  Value states = p["initial_state"];
+  Value stored = loadStateT(p, "initial_state",
+                            states ? getElementTypeOrSelf(states) : Type());
+  Value state = p.b.f32(stored);
+  if (state != stored)
+    state.getDefiningOp()->setAttr(tile::kMadeHereAttrName, p.b.getUnitAttr());
+  return state;
+}
+
 /// The recurrence of spec 1, in f32. A token is a chunk of one row, so what
 /// belongs to it are vectors. Both products are with the state before the
 /// token, so neither waits for the other one's sums:
@@ -95,7 +107,7 @@ void gdn::writeRecurrent(Program &p) {
     return {keepStepT(p, t, state)};
   };
   skipUnnamed(p);
-  Value state = forEachChunk(p, loadStateT(p), writeToken)[0];
+  Value state = forEachChunk(p, loadFirstStateT(p), writeToken)[0];
   // Its tokens store states, even if these are those before them.
   if (p["step_indices"])
     state.getDefiningOp()->removeAttr(tile::kNeutralPastEndAttrName);

@@ -124,13 +124,16 @@ static Value beginsWithRow(Program &p) {
 }
 
 Value gdn::loadState(Program &p, StringRef name, ArrayRef<Value> offsets,
-                     ArrayRef<int64_t> axes, ArrayRef<int64_t> shape) {
+                     ArrayRef<int64_t> axes, ArrayRef<int64_t> shape,
+                     Type element) {
   TileBuilder &b = p.b;
+  if (!element)
+    element = b.getF32Type();
   if (!p[name])
-    return b.fill(0.0, shape);
+    return b.fill(0.0, shape, element);
   b.step("state");
   auto load = [&]() -> SmallVector<Value> {
-    return {b.f32(b.load(p[name], offsets, axes, shape))};
+    return {b.to(b.load(p[name], offsets, axes, shape), element)};
   };
   Value there = isThere(p, name);
   if (p["has_initial_state"])
@@ -138,7 +141,7 @@ Value gdn::loadState(Program &p, StringRef name, ArrayRef<Value> offsets,
   if (!there)
     return load()[0];
   return choose(p, there, load, [&]() -> SmallVector<Value> {
-    return {b.fill(0.0, shape)};
+    return {b.fill(0.0, shape, element)};
   })[0];
 }
 
@@ -156,9 +159,10 @@ void gdn::storeState(Program &p, Value state, StringRef name,
   b.store(state, p[name], offsets, axes);
 }
 
-Value gdn::loadStateT(Program &p, StringRef name) {
+Value gdn::loadStateT(Program &p, StringRef name, Type element) {
   auto [offsets, axes] = stateAccess(p, p.stateRow);
-  return loadState(p, name, offsets, axes, {p.facts.vTileChannels, p.facts.K});
+  return loadState(p, name, offsets, axes, {p.facts.vTileChannels, p.facts.K},
+                   element);
 }
 
 void gdn::storeStateT(Program &p, Value state, StringRef name) {

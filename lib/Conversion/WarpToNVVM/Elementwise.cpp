@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -244,6 +245,19 @@ struct LowerConstant : OpConversionPattern<arith::ConstantOp> {
   }
 };
 
+/// A tile that nobody takes as it is.
+struct LowerPoison : OpConversionPattern<ub::PoisonOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ub::PoisonOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<ub::PoisonOp>(
+        op, getTypeConverter()->convertType(op.getType()));
+    return success();
+  }
+};
+
 struct LowerSplat : OpConversionPattern<tensor::SplatOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -372,7 +386,7 @@ void warp::populateElementwisePatterns(const TypeConverter &converter,
   patterns.add<LowerTruncF, LowerExtF, LowerSelectOfWarps, LowerProductOfWarps>(
       converter, patterns.getContext(),
       /*benefit=*/2);
-  patterns.add<LowerElementwise, LowerConstant, LowerSplat, LowerEmpty,
-               LowerBroadcast, LowerReduce, LowerIota>(converter,
-                                                       patterns.getContext());
+  patterns.add<LowerElementwise, LowerConstant, LowerPoison, LowerSplat,
+               LowerEmpty, LowerBroadcast, LowerReduce, LowerIota>(
+      converter, patterns.getContext());
 }

@@ -21,6 +21,7 @@
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
 #include "mlir/Dialect/SCF/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #define DEBUG_TYPE "convert-gdn-warp-to-nvvm"
@@ -62,7 +63,7 @@ static void setLegality(ConversionTarget &target,
                         const LoweredKernels &kernels) {
   target.addIllegalDialect<WarpDialect>();
   target.addDynamicallyLegalDialect<arith::ArithDialect, math::MathDialect,
-                                    tensor::TensorDialect>(
+                                    tensor::TensorDialect, ub::UBDialect>(
       [&](Operation *op) { return converter.isLegal(op); });
   target.addDynamicallyLegalOp<linalg::BroadcastOp, linalg::ReduceOp,
                                tile::RebaseOp, tile::ScanOp>(

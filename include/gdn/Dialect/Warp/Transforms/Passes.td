@@ -57,6 +57,38 @@ def PrefetchLoadsPass : Pass<"gdn-warp-prefetch-loads", "::mlir::gdn::warp::Kern
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def DelayConversionsPass : Pass<"gdn-warp-delay-conversions", "::mlir::gdn::warp::KernelOp"> {
+  let summary = "Convert what a loop begins with in its first iteration";
+  let description = [{
+    A tile over lanes that is loaded and converted before a loop is converted in front of the
+    first op of the loop that takes it. A conversion waits for its load; what the
+    iteration loads and computes before it does not.
+
+    Before:
+
+    ```mlir
+    // gdn-opt test/Dialect/Warp/Transforms/delay-conversions.mlir --split-input-file
+    ... = arith.extf ...
+    ... = scf.for %arg0 = %c0 to ... step %c1 iter_args(%arg1 = ...) -> ... {
+      ... = gdn_warp.array_load %k[...
+      ... = arith.mulf %arg1, ...
+    ```
+
+    After:
+
+    ```mlir
+    // gdn-opt test/Dialect/Warp/Transforms/delay-conversions.mlir --split-input-file --gdn-warp-delay-conversions
+    ... = scf.if ... -> ... {
+      ...:2 = scf.for %arg0 = %c0 to ... step %c1 iter_args(%arg1 = ..., %arg2 = ...) -> ... {
+        ... = gdn_warp.array_load %k[...
+        ... = arith.cmpi eq, %arg0, %c0 : index
+        ... = scf.if ... -> ... {
+          ... = arith.extf %arg2 ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect"];
+}
+
 def HoistScalarsPass : Pass<"gdn-warp-hoist-scalars", "::mlir::gdn::warp::KernelOp"> {
   let summary = "Load the scalars of a slot together";
   let description = [{
