@@ -215,9 +215,9 @@ gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
 
 // -----
 
-// A kernel is whole warpgroups.
-// expected-error @below {{expected whole warpgroups of 128 threads up to 1024, got 96}}
-gdn_warp.kernel @k() threads(96) shared(0) {
+// A kernel is whole warpgroups, or a part of one.
+// expected-error @below {{expected whole warpgroups of 128 threads up to 1024, or warps of one, got 160}}
+gdn_warp.kernel @k() threads(160) shared(0) {
 }
 
 // -----

@@ -108,10 +108,12 @@ LogicalResult KernelOp::verify() {
   const Arch &arch = getArch(*this);
   int64_t threads = getThreads(),
           group = format::kWarpThreads * format::kWarpgroupWarps;
-  if (threads <= 0 || threads > arch.maxThreads || threads % group != 0)
+  bool isPart = threads < group && threads % format::kWarpThreads == 0;
+  if (threads <= 0 || threads > arch.maxThreads ||
+      (threads % group != 0 && !isPart))
     return emitOpError("expected whole warpgroups of ")
-           << group << " threads up to " << arch.maxThreads << ", got "
-           << threads;
+           << group << " threads up to " << arch.maxThreads
+           << ", or warps of one, got " << threads;
   if (static_cast<int64_t>(getSharedBytes()) < 0)
     return emitOpError("expected shared bytes of at least 0, got ")
            << static_cast<int64_t>(getSharedBytes());

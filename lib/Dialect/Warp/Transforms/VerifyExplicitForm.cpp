@@ -111,7 +111,8 @@ static LogicalResult verifyRoles(KernelOp kernel) {
     }
   }
   // Of each warpgroup the first warp that has a role.
-  SmallVector<RoleOp> firsts(warps / format::kWarpgroupWarps);
+  SmallVector<RoleOp> firsts(
+      llvm::divideCeil(warps, format::kWarpgroupWarps));
   for (int64_t warp = 0; warp < warps; ++warp) {
     RoleOp role = owner[warp], &first = firsts[warp / format::kWarpgroupWarps];
     if (!first)
@@ -138,7 +139,7 @@ static LogicalResult verifyRegisters(KernelOp kernel) {
           group = format::kWarpThreads * format::kWarpgroupWarps;
   int64_t launch = getArch(kernel).launchRegisters(
       threads, static_cast<int64_t>(kernel.getMinCtas()));
-  SmallVector<int64_t> registers(threads / group, launch);
+  SmallVector<int64_t> registers(llvm::divideCeil(threads, group), launch);
   for (auto role : kernel.getBody().getOps<RoleOp>())
     if (std::optional<uint64_t> count = role.getRegisters())
       for (uint64_t warp = role.getFirst();
@@ -146,7 +147,7 @@ static LogicalResult verifyRegisters(KernelOp kernel) {
         registers[warp / format::kWarpgroupWarps] = *count;
   int64_t sum = 0;
   for (int64_t count : registers)
-    sum += count * group;
+    sum += count * std::min(group, threads);
   if (sum <= launch * threads)
     return success();
   return kernel.emitOpError("expected roles with at most ")
