@@ -29,8 +29,9 @@ struct ProgramFacts {
   int64_t stateColumns = 0, stateEntries = 0;
   /// Vectors of more than one element that loops load.
   int64_t vectors = 0;
-  /// Whether a tile is loaded outside of the loops.
-  bool loadsState = false;
+  /// Bits of the widest elements of tiles that are loaded outside of the loops;
+  /// 0 if none is.
+  int64_t stateBits = 0;
   /// Whether each key channel has a gate of its own.
   bool gatesChannels = false;
   /// Bytes of the largest tile that loops load.

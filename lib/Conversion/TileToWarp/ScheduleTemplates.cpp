@@ -101,7 +101,9 @@ ProgramFacts gdn::measureProgram(tile::ProgramOp program,
       facts.cluster = sum.getItems();
     auto load = dyn_cast<tile::LoadOp>(op);
     bool isInLoop = op->getParentOfType<scf::ForOp>();
-    facts.loadsState |= load && load.getType().getRank() == 2 && !isInLoop;
+    if (load && load.getType().getRank() == 2 && !isInLoop)
+      facts.stateBits = std::max<int64_t>(
+          facts.stateBits, load.getType().getElementTypeBitWidth());
     if (load && load.getType().getRank() == 2 && isInLoop)
       facts.tileBytes = std::max(facts.tileBytes, countBytes(load.getType()));
     if (load && load.getType().getRank() == 1 && isInLoop &&
@@ -137,8 +139,12 @@ static std::string whyNot(warp::ConditionAttr when, const ProgramFacts &facts) {
                          : most == 0   ? " or more"
                                        : " to " + std::to_string(most),
                          facts.vTiles);
-  if (when.getInitialState() && !facts.loadsState)
+  int64_t bits = when.getMaxStateBits();
+  if ((when.getInitialState() || bits != 0) && facts.stateBits == 0)
     return "expected a state that is loaded before the loop, got none";
+  if (bits != 0 && facts.stateBits > bits)
+    return llvm::formatv("expected a loaded state of at most {0} bits, got {1}",
+                         bits, facts.stateBits);
   int64_t columns = when.getMaxStateColumns();
   if (columns != 0 && facts.stateColumns > columns)
     return llvm::formatv("expected a state of at most {0} columns, got {1}",

@@ -31,7 +31,7 @@
 // KERNEL: gdn_warp.channel "tiles" depth(24)
 // KERNEL: gdn_warp.channel "sums" depth(2)
 
-// ROUND: gdn_warp.schedule_template @sum.other schedules ["mine"] stages ["other"] when <steps = ["state"], min_v_tiles = 1, max_v_tiles = 2, initial_state = true, max_state_columns = 64, max_state_entries = 4096, max_vectors = 2, max_tile_bytes = 8192, min_chunk_tokens = 32>
+// ROUND: gdn_warp.schedule_template @sum.other schedules ["mine"] stages ["other"] when <steps = ["state"], min_v_tiles = 1, max_v_tiles = 2, initial_state = true, max_state_columns = 64, max_state_entries = 4096, max_vectors = 2, max_tile_bytes = 8192, min_chunk_tokens = 32, max_state_bits = 16>
 // ROUND: delay = <as "tiles" minus 1>
 // ROUND: depth = <fill 2 to 24 chunks>
 // ROUND: depth = <2 iterations>
@@ -70,7 +70,7 @@ func.func @host(%x: memref<1x?x64xf16>, %y: memref<1x?xf32>) {
 
 //--- templates.mlir
 gdn_warp.schedule_template @sum.other schedules ["mine"] stages ["other"]
-    when <steps = ["state"], min_v_tiles = 1, max_v_tiles = 2, initial_state = true, max_state_columns = 64, max_state_entries = 4096, max_vectors = 2, max_tile_bytes = 8192, min_chunk_tokens = 32>
+    when <steps = ["state"], min_v_tiles = 1, max_v_tiles = 2, initial_state = true, max_state_columns = 64, max_state_entries = 4096, max_vectors = 2, max_tile_bytes = 8192, min_chunk_tokens = 32, max_state_bits = 16>
     attributes {chunks_per_iteration = 1 : i64, fold_v_tiles}
     roles [<name = "all", warps = 4, steps = ["load", "state", "store"]>]
     channels []

@@ -148,15 +148,14 @@ ChannelTemplateAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return verifyNames(emitError, {from, to});
 }
 
-LogicalResult
-ConditionAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                      ArrayAttr steps, ArrayAttr noSteps, int64_t minVTiles,
-                      int64_t maxVTiles, bool, int64_t maxStateColumns,
-                      int64_t maxStateEntries, int64_t maxVectors,
-                      int64_t maxTileBytes, int64_t minChunkTokens) {
+LogicalResult ConditionAttr::verify(
+    function_ref<InFlightDiagnostic()> emitError, ArrayAttr steps,
+    ArrayAttr noSteps, int64_t minVTiles, int64_t maxVTiles, bool,
+    int64_t maxStateColumns, int64_t maxStateEntries, int64_t maxVectors,
+    int64_t maxTileBytes, int64_t minChunkTokens, int64_t maxStateBits) {
   if (minVTiles < 0 || maxVTiles < 0 || maxStateColumns < 0 ||
       maxStateEntries < 0 || maxVectors < 0 || maxTileBytes < 0 ||
-      minChunkTokens < 0)
+      minChunkTokens < 0 || maxStateBits < 0)
     return emitError() << "expected limits of at least 0";
   return verifyNames(emitError, {steps, noSteps});
 }

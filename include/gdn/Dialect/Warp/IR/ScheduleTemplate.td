@@ -93,7 +93,8 @@ def Warp_ConditionAttr : Warp_Attr<"Condition", "condition"> {
     `max_state_columns` columns, or of more than `max_state_entries` entries,
     loads at most `max_vectors` vectors of more than one element and no tile of
     more than `max_tile_bytes` bytes, and takes at least `min_chunk_tokens`
-    tokens a chunk. 0 is no limit.
+    tokens a chunk; before the loop it loads a tile, and none whose elements have
+    more than `max_state_bits` bits. 0 is no limit.
 
     Example: `#gdn_warp.condition<steps = ["norms"], min_v_tiles = 2, max_v_tiles = 2>`
   }];
@@ -106,7 +107,8 @@ def Warp_ConditionAttr : Warp_Attr<"Condition", "condition"> {
     DefaultValuedParameter<"int64_t", "0">:$max_state_entries,
     DefaultValuedParameter<"int64_t", "0">:$max_vectors,
     DefaultValuedParameter<"int64_t", "0">:$max_tile_bytes,
-    DefaultValuedParameter<"int64_t", "0">:$min_chunk_tokens);
+    DefaultValuedParameter<"int64_t", "0">:$min_chunk_tokens,
+    DefaultValuedParameter<"int64_t", "0">:$max_state_bits);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
