@@ -106,22 +106,11 @@ FailureOr<FloatType> ConvertGDNToTile::parseOperandType() {
          << operandType.getValue() << "'";
 }
 
-/// Bits of an entry of the state as arrays have it; of f32 where none has it.
-static unsigned getStateBits(const Stage &stage) {
-  for (const NamedOutput &output : stage.outputs)
-    if (output.name == "final_state")
-      return output.type.getElementTypeBitWidth();
-  Value state = stage["initial_state"];
-  return state ? getElementTypeOrSelf(state.getType()).getIntOrFloatBitWidth()
-               : 32;
-}
-
 /// V channels of a tile where their number is not given: the rows of a tensor
 /// core's product. Token by token there is none: the tile is a part of the
-/// state that four warps hold in few registers a thread, so that many CTAs wait
-/// for memory at a time. Of states [K, V] 32 channels are a line. Of [V, K],
-/// where a row of the tile is contiguous, 16 registers of K = 128 are faster,
-/// and 64 if entries have 16 bits: what a tile costs besides is shared by more.
+/// state that few registers hold, so that many CTAs wait for memory at a time.
+/// Of states [K, V] 32 channels are a line. Of [V, K], where a row of the tile
+/// is contiguous, 16 rows of K = 128 are faster.
 static int64_t chooseVTileChannels(const Stage &stage) {
   constexpr int64_t kProductRows = 64, kProductColumns = 16, kShortKey = 128;
   const StageFacts &facts = stage.facts;
@@ -131,9 +120,8 @@ static int64_t chooseVTileChannels(const Stage &stage) {
   if (stage.rounds) // has products
     return kProductRows;
   if (facts.stateLayout == StateLayout::VK && facts.K <= kShortKey) {
-    constexpr int64_t kLeast = 16, kEntries = 2048, kShortEntries = 8192;
-    int64_t entries = getStateBits(stage) < 32 ? kShortEntries : kEntries;
-    return std::clamp(entries / facts.K, kLeast, kProductRows);
+    constexpr int64_t kLeast = 16, kEntries = 2048;
+    return std::clamp(kEntries / facts.K, kLeast, kProductRows);
   }
   return 32;
 }

@@ -4,6 +4,16 @@
 // many CTAs as wait for memory at a time. Of states [K, V], which are contiguous along V, the warps share K and add up
 // through shared memory.
 
+// States [V, K] of 16 bits: 64 registers of the state, 32 of a key, a query and what waits for them. A warp alone waits for
+// no other one's registers when it begins, and as many as a scheduler has registers for wait for memory at a time.
+#alone = #gdn_warp.role_template<name = "state", warps = 1, min_registers = 168, steps = ["load", "gates", "norms", "state", "keep", "store"], lanes_per_row = 16>
+
+gdn_warp.schedule_template @recurrent.token.half schedules ["token", "cta_per_head", "cta_per_v_tile"] stages ["recurrent"]
+    when <max_state_columns = 128, max_state_entries = 2048, max_state_bits = 16>
+    attributes {chunks_per_iteration = 1 : i64, min_ctas = 12 : i64, in_order}
+    roles [#alone]
+    channels []
+
 // States [V, K]: 16 registers of the state, 16 of a key and a query.
 #short_lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 64, steps = ["load", "gates", "norms", "state", "keep", "store"], lanes_per_row = 16>
 
@@ -47,7 +57,7 @@ gdn_warp.schedule_template @recurrent.token.wide schedules ["token", "cta_per_he
     roles [#wide_lanes]
     channels []
 
-// K of 256, and states [V, K] of 16 bits: 64 registers of the state, 16 or 32 of a key and a query.
+// K of 256: 64 registers of the state, 32 of a key and a query.
 #long_lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 168, steps = ["load", "gates", "norms", "state", "keep", "store"], lanes_per_row = 16>
 
 gdn_warp.schedule_template @recurrent.token.long schedules ["token", "cta_per_head", "cta_per_v_tile"] stages ["recurrent"]
