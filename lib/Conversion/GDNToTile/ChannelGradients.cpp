@@ -20,7 +20,7 @@ using namespace mlir::gdn;
 Pieces gdn::loadChannelGates(Program &p, Value t) {
   // Those who sum them up load them: they have no slots in a kernel.
   bool isRaw =
-      p.facts.gateDomain == GateDomain::Bounded && (p["a_log"] || p["dt_bias"]);
+      formOf(p.facts.gateDomain).needsBound() && (p["a_log"] || p["dt_bias"]);
   SmallVector<Program, 2> parts;
   for (int64_t first = 0, size = keyPieceChannels(p); first < p.facts.K;
        first += size) {

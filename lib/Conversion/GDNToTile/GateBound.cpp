@@ -42,6 +42,20 @@ public:
   void add(Value gate, Value isInside) {
     if (p.facts.gateDomain == GateDomain::Log)
       return addTo(sum, b.abs(ifInside(isInside, b.f32(gate), 0.0)));
+    if (p.facts.gateDomain == GateDomain::Softplus)
+      return addSoftplus(gate, isInside);
+    llvm_unreachable("expected a form that may promise a bound");
+  }
+
+  Value get(Value rate) {
+    if (!product)
+      return sum;
+    Value log = b.scaled(math::Log2Op::create(b, product), M_LN2);
+    return b.mul(b.add(sum, log), b.splat(rate, p.facts.K));
+  }
+
+private:
+  void addSoftplus(Value gate, Value isInside) {
     Value x = b.f32(gate);
     if (p.bias)
       x = b.add(x, isa<RankedTensorType>(p.bias.getType())
@@ -54,15 +68,6 @@ public:
                       : b.add(b.fill(1.0, p.facts.K), tail);
     addTo(sum, b.max(x, 0.0));
   }
-
-  Value get(Value rate) {
-    if (!product)
-      return sum;
-    Value log = b.scaled(math::Log2Op::create(b, product), M_LN2);
-    return b.mul(b.add(sum, log), b.splat(rate, p.facts.K));
-  }
-
-private:
   Value ifInside(Value isInside, Value gate, double otherwise) {
     return arith::SelectOp::create(b, isInside, gate,
                                    b.fill(otherwise, p.facts.K));

@@ -208,9 +208,8 @@ Value gdn::toLog2Gate(Program &p, Value t, Value gate) {
                  p.facts.leastLog2Gate);
   }
   Value log2 = b.max(activateGate(p, b.f32(gate)), p.facts.leastLog2Gate);
-  // A padded log gate is read as 0; the other domains map 0 elsewhere. A chunk
-  // of one token has no padding.
-  if (p.facts.gateDomain == GateDomain::Log || C == 1)
+  // A padded gate is read as 0. A chunk of one token has no padding.
+  if (formOf(p.facts.gateDomain).neutral == 0.0 || C == 1)
     return log2;
   if (p.facts.decay == DecayKind::Scalar)
     return b.mul(log2, tokenMask(p, t));

@@ -76,7 +76,7 @@ StageFacts gdn::readFacts(const Stage &stage) {
   if (auto bound = op->getAttrOfType<FloatAttr>("lower_bound"))
     facts.lowerBound = bound.getValueAsDouble();
   // No logarithm is below what all of a block are together.
-  if (facts.gateDomain != GateDomain::Bounded && facts.lowerBound < 0.0)
+  if (!formOf(facts.gateDomain).needsBound() && facts.lowerBound < 0.0)
     facts.leastLog2Gate = std::max(
         facts.leastLog2Gate, support::boundTokens * facts.lowerBound * M_LOG2E);
   facts.l2norm = op->hasAttr("qk_l2norm");

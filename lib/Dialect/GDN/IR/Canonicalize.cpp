@@ -46,11 +46,8 @@ struct RemoveIdentityGate : OpRewritePattern<ForwardOp> {
   using OpRewritePattern<ForwardOp>::OpRewritePattern;
   LogicalResult matchAndRewrite(ForwardOp op,
                                 PatternRewriter &rewriter) const override {
-    bool log = op.getGateDomain() == GateDomain::Log &&
-               isFilledWith(op.getGate(), 0.0);
-    bool linear = op.getGateDomain() == GateDomain::Linear &&
-                  isFilledWith(op.getGate(), 1.0);
-    if (!log && !linear)
+    std::optional<double> neutral = formOf(op.getGateDomain()).neutral;
+    if (!neutral || !isFilledWith(op.getGate(), *neutral))
       return rewriter.notifyMatchFailure(op, "gate is not known to be one");
     rewriter.modifyOpInPlace(op, [&] {
       op.getGateMutable().clear();
@@ -85,7 +82,7 @@ struct RemoveNeutralGateParameters : OpRewritePattern<ForwardOp> {
   LogicalResult matchAndRewrite(ForwardOp op,
                                 PatternRewriter &rewriter) const override {
     bool bias = isFilledWith(op.getDtBias(), 0.0);
-    bool factor = op.getGateDomain() == GateDomain::Bounded &&
+    bool factor = !formOf(op.getGateDomain()).needsRate() &&
                   isFilledWith(op.getALog(), 0.0);
     if (!bias && !factor)
       return rewriter.notifyMatchFailure(op, "no neutral gate parameter");

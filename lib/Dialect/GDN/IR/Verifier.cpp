@@ -19,6 +19,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
+#include <functional>
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -170,37 +171,38 @@ static LogicalResult verifyOperands(Operation *op, const Rule &rule,
 
 /// How the gate is to be read, and what that needs.
 static LogicalResult verifyGate(Operation *op, const Rule &rule) {
-  StringRef domain = stringifyGateDomain(rule.gateDomain);
-  bool raw = rule.gateDomain == GateDomain::Softplus ||
-             rule.gateDomain == GateDomain::Bounded;
+  const GateForm &form = formOf(rule.gateDomain);
   // delta_rule_c15
   if (!rule.gate && rule.gateDomain != GateDomain::Log)
     return op->emitOpError("expected a gate with gate_domain ")
-           << domain << ", got none";
+           << form.word << ", got none";
   // delta_rule_c16
-  if (!raw && (rule.aLog || rule.dtBias))
+  if (!form.hasParameters() && (rule.aLog || rule.dtBias))
     return op->emitOpError("expected ")
-           << (rule.aLog ? "a_log" : "dt_bias")
-           << " only with gate_domain softplus or bounded, got " << domain;
+           << (rule.aLog ? "a_log" : "dt_bias") << " only with gate_domain "
+           << listGateForms(std::mem_fn(&GateForm::hasParameters)) << ", got "
+           << form.word;
   // delta_rule_c17
-  if (rule.gateDomain == GateDomain::Softplus && !rule.aLog)
-    return op->emitOpError(
-        "expected a_log with gate_domain softplus, got none");
+  if (form.needsRate() && !rule.aLog)
+    return op->emitOpError("expected a_log with gate_domain ")
+           << form.word << ", got none";
   // delta_rule_c18
-  bool mayHaveBound = rule.gateDomain != GateDomain::Linear;
-  if (rule.lowerBound ? !mayHaveBound : rule.gateDomain == GateDomain::Bounded)
-    return op->emitOpError("expected lower_bound with gate_domain bounded, and "
-                           "none with linear, got ")
-           << (rule.lowerBound ? "one" : "none") << " with " << domain;
+  if (rule.lowerBound ? !form.mayHaveBound() : form.needsBound())
+    return op->emitOpError("expected lower_bound with gate_domain ")
+           << listGateForms(std::mem_fn(&GateForm::needsBound))
+           << ", and none with "
+           << listGateForms(std::not_fn(&GateForm::mayHaveBound)) << ", got "
+           << (rule.lowerBound ? "one" : "none") << " with " << form.word;
   // delta_rule_c19
   if (rule.lowerBound && !(std::isfinite(rule.lowerBound.getValueAsDouble()) &&
                            rule.lowerBound.getValueAsDouble() < 0))
     return op->emitOpError("expected a finite, negative lower_bound, got ")
            << rule.lowerBound;
   // gate_bound_c2
-  if (isa<GateBoundStageOp>(op) && rule.gateDomain == GateDomain::Bounded)
+  if (isa<GateBoundStageOp>(op) && form.needsBound())
     return op->emitOpError("expected gates that may break the bound, got "
-                           "gate_domain bounded");
+                           "gate_domain ")
+           << form.word;
   // delta_rule_c20
   if (rule.scale && !(std::isfinite(rule.scale.getValueAsDouble()) &&
                       rule.scale.getValueAsDouble() > 0))

@@ -50,8 +50,7 @@ static Value breaksBound(ImplicitLocOpBuilder &b, DeltaRuleOpInterface op,
 static bool isFasterBounded(DeltaRuleOpInterface op) {
   return isa<ChunkGatedDeltaRuleOp, ChunkGatedDeltaRuleBwdOp>(*op) &&
          isa<RankedTensorType>(op.getK().getType()) && isChannelGate(op) &&
-         (op.getGateDomain() == GateDomain::Log ||
-          op.getGateDomain() == GateDomain::Softplus) &&
+         formOf(op.getGateDomain()).bound == GateForm::Bound::Promise &&
          !op.getLowerBoundAttr() &&
          getElementTypeOrSelf(op.getK().getType()).isBF16();
 }

@@ -136,9 +136,8 @@ static void appendGateGradients(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
   bool channel = cast<RankedTensorType>(a.getType()).getRank() == 4;
   StringRef all = channel ? "btnk" : "btn";
   auto same = [](ImplicitLocOpBuilder &, ValueRange args) { return args[0]; };
-  GateDomain domain = op.getGateDomain();
   // Of the decay or its logarithm, which the stage gives in the gate's domain.
-  if (domain == GateDomain::Log || domain == GateDomain::Linear) {
+  if (!formOf(op.getGateDomain()).hasParameters()) {
     bool isSame = elementOf(a) == elementOf(dg);
     gate.push_back(isSame ? dg : w.map(all, {{dg, all}}, elementOf(a), same));
     return;

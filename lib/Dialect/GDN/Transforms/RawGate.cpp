@@ -107,23 +107,11 @@ static Value ratedForm(ImplicitLocOpBuilder &b, const RawGateElement &e,
                      rated);
 }
 
-/// Which of the two raw forms a gate has. Another one needs formulas below.
-static bool isBounded(GateDomain domain) {
-  switch (domain) {
-  case GateDomain::Log:
-  case GateDomain::Linear:
-  case GateDomain::Softplus:
-    return false;
-  case GateDomain::Bounded:
-    return true;
-  }
-  llvm_unreachable("covered switch");
-}
-
 RawGateOperands::RawGateOperands(DeltaRuleOpInterface op, StringRef all,
                                  Value dg)
-    : inputs({{op.getGate(), all}}), hasGradient(static_cast<bool>(dg)) {
-  if (isBounded(op.getGateDomain()))
+    : inputs({{op.getGate(), all}}), hasGradient(static_cast<bool>(dg)),
+      domain(op.getGateDomain()) {
+  if (formOf(domain).needsBound())
     lowerBound = op.getLowerBoundAttr().getValueAsDouble();
   if (dg)
     inputs.emplace_back(dg, all);
@@ -141,7 +129,7 @@ RawGateOperands::RawGateOperands(DeltaRuleOpInterface op, StringRef all,
 RawGateElement RawGateOperands::read(ImplicitLocOpBuilder &b,
                                      ValueRange args) const {
   RawGateElement element = {args[0], Value(), hasGradient ? args[1] : Value(),
-                            lowerBound};
+                            domain, lowerBound};
   if (hasRate)
     element.logRate = args[hasGradient ? 2 : 1];
   if (hasBias)
@@ -149,15 +137,11 @@ RawGateElement RawGateOperands::read(ImplicitLocOpBuilder &b,
   return element;
 }
 
-Value gdn::sizeOfRawGate(ImplicitLocOpBuilder &b, const RawGateElement &e) {
-  return ratedForm(b, e, createSoftplus(b, e.x));
-}
-
 /// dg times the derivative of the softplus form: by x, whose `form` is the
 /// sigmoid, or by A_log, whose form is softplus.
 static Value softplusGradient(ImplicitLocOpBuilder &b, const RawGateElement &e,
                               Value (*form)(ImplicitLocOpBuilder &, Value)) {
-  Value size = sizeOfRawGate(b, e);
+  Value size = ratedForm(b, e, createSoftplus(b, e.x));
   Value slope = ratedForm(b, e, form(b, e.x));
   slope = selectAbove(b, size, kMostGate, constant(b, 0.0), slope);
   return mul(b, arith::NegFOp::create(b, slope), e.dg);
@@ -178,17 +162,15 @@ static BoundedGate readBounded(ImplicitLocOpBuilder &b,
   Value z = timesRate(b, e, e.x), one = constant(b, 1.0);
   Value s = arith::DivFOp::create(
       b, one, arith::AddFOp::create(b, one, createTail(b, z)));
-  Value part = scaled(b, mul(b, s, s), *e.lowerBound);
-  if (-*e.lowerBound > kMostGate)
-    part = selectAbove(b, scaled(b, createSigmoid(b, z), -*e.lowerBound),
+  Value part = scaled(b, mul(b, s, s), e.lowerBound);
+  if (-e.lowerBound > kMostGate)
+    part = selectAbove(b, scaled(b, createSigmoid(b, z), -e.lowerBound),
                        kMostGate, constant(b, 0.0), part);
   return {z, mul(b, part, e.dg)};
 }
 
-Value gdn::differentiateRawGate(ImplicitLocOpBuilder &b,
-                                const RawGateElement &e) {
-  if (!e.lowerBound)
-    return softplusGradient(b, e, createSigmoid);
+/// The gradient of x of the bounded form.
+static Value boundedGradient(ImplicitLocOpBuilder &b, const RawGateElement &e) {
   BoundedGate gate = readBounded(b, e);
   Value size = math::AbsFOp::create(b, gate.z);
   Value tail = createTail(b, gate.z);
@@ -197,11 +179,38 @@ Value gdn::differentiateRawGate(ImplicitLocOpBuilder &b,
   return selectAbove(b, size, kSaturated, mul(b, shifted, gate.part), rated);
 }
 
-Value gdn::differentiateRate(ImplicitLocOpBuilder &b, const RawGateElement &e) {
-  if (!e.lowerBound)
-    return softplusGradient(b, e, createSoftplus);
+/// That of A_log.
+static Value boundedRateGradient(ImplicitLocOpBuilder &b,
+                                 const RawGateElement &e) {
   BoundedGate gate = readBounded(b, e);
   // An infinite z must not meet the zero that its exponential is.
   Value z = clamp(b, gate.z, kVanished);
   return mul(b, z, mul(b, createTail(b, gate.z), gate.part));
+}
+
+Value gdn::differentiateRawGate(ImplicitLocOpBuilder &b,
+                                const RawGateElement &e) {
+  switch (e.domain) {
+  case GateDomain::Softplus:
+    return softplusGradient(b, e, createSigmoid);
+  case GateDomain::Bounded:
+    return boundedGradient(b, e);
+  case GateDomain::Log:
+  case GateDomain::Linear:
+    break;
+  }
+  llvm_unreachable("expected a gate with parameters");
+}
+
+Value gdn::differentiateRate(ImplicitLocOpBuilder &b, const RawGateElement &e) {
+  switch (e.domain) {
+  case GateDomain::Softplus:
+    return softplusGradient(b, e, createSoftplus);
+  case GateDomain::Bounded:
+    return boundedRateGradient(b, e);
+  case GateDomain::Log:
+  case GateDomain::Linear:
+    break;
+  }
+  llvm_unreachable("expected a gate with parameters");
 }

@@ -11,8 +11,6 @@
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
-#include <optional>
-
 namespace mlir::gdn {
 
 /// One element of a raw gate; f32 scalars.
@@ -23,8 +21,9 @@ struct RawGateElement {
   Value logRate;
   /// The gradient of the log gate.
   Value dg;
-  /// Of the bounded form; that with softplus has none.
-  std::optional<double> lowerBound;
+  GateDomain domain;
+  /// Of a form whose formula has it.
+  double lowerBound;
 };
 
 /// What elementwise work on the gates of an op takes, with the letters of the
@@ -40,11 +39,10 @@ public:
 
 private:
   bool hasGradient, hasRate = false, hasBias = false;
-  std::optional<double> lowerBound;
+  GateDomain domain;
+  double lowerBound = 0.0;
 };
 
-/// -log of the decay of the form with softplus.
-Value sizeOfRawGate(ImplicitLocOpBuilder &b, const RawGateElement &e);
 /// The gradient of x (spec 5.5). Like that of A_log it is right for any finite
 /// A_log and x, and x of infinity, wherever f32 has room for it: no factor of
 /// it is infinite while another one is 0.

@@ -25,17 +25,27 @@ class GDN_EnumAttr<EnumAttrInfo enum, string mnemonic>
   let assemblyFormat = "`<` $value `>`";
 }
 
-def GDN_GateDomain : GDN_Enum<"GateDomain",
-    "How the gate operand is to be read", [
-  // g is the natural logarithm of the decay, g <= 0; -inf is a full reset.
-  I32EnumAttrCase<"Log", 0, "log">,
-  // The operand is the decay alpha = exp(g) itself, in [0, 1].
-  I32EnumAttrCase<"Linear", 1, "linear">,
-  // g = -exp(A_log) softplus(a + dt_bias), the operand is a (spec 1).
-  I32EnumAttrCase<"Softplus", 2, "softplus">,
-  // g = lower_bound sigmoid(exp(A_log) (a + dt_bias)) (spec 1).
-  I32EnumAttrCase<"Bounded", 3, "bounded">]>;
-def GDN_GateDomainAttr : GDN_EnumAttr<GDN_GateDomain, "gate_domain">;
+def GDN_GateDomainParameter
+    : AttrParameter<"::mlir::gdn::GateDomain", "the word of a form"> {
+  let parser = "::mlir::gdn::parseGateDomain($_parser)";
+  let printer = "$_printer << ::mlir::gdn::stringifyGateDomain($_self)";
+}
+// The forms are in gdn/GateForms.inc.
+def GDN_GateDomainAttr : AttrDef<GDN_Dialect, "GateDomain"> {
+  let mnemonic = "gate_domain";
+  let summary = "How the gate operand is to be read";
+  let description = [{
+    `log` is the natural logarithm of the decay, at most 0; `linear` is the
+    decay itself, in [0, 1]; `softplus` and `bounded` are made logarithms by
+    [spec 1](../../Spec.md#what-is-computed).
+  }];
+  let parameters = (ins GDN_GateDomainParameter:$value);
+  let assemblyFormat = "`<` $value `>`";
+  let returnType = "::mlir::gdn::GateDomain";
+  let convertFromStorage = "$_self.getValue()";
+  let constBuilderCall =
+      "::mlir::gdn::GateDomainAttr::get($_builder.getContext(), $0)";
+}
 
 def GDN_BetaDomain : GDN_Enum<"BetaDomain",
     "How the beta operand is to be read", [

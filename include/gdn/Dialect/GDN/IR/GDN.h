@@ -19,6 +19,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/TilingInterface.h"
 
+#include "gdn/Dialect/GDN/IR/GateForms.h"
 #include "gdn/Dialect/GDN/IR/Support.h"
 #include "gdn/Dialect/KnownAttributes.h"
 

@@ -1,0 +1,47 @@
+//===- GateForms.cpp - How a gate is to be read ---------------------------===//
+//
+// Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gdn/Dialect/GDN/IR/GateForms.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace mlir::gdn;
+
+static const GateForm forms[] = {
+#define GDN_GATE_FORM(name, word, neutral, parameters, bound, ...)             \
+  {GateDomain::name, word, neutral, GateForm::Parameters::parameters,          \
+   GateForm::Bound::bound},
+#include "gdn/GateForms.inc"
+};
+
+const GateForm &gdn::formOf(GateDomain domain) {
+  return forms[static_cast<uint32_t>(domain)];
+}
+
+std::string gdn::listGateForms(function_ref<bool(const GateForm &)> isOne) {
+  auto words = llvm::map_range(llvm::make_filter_range(forms, isOne),
+                               [](const GateForm &form) { return form.word; });
+  return llvm::join(words, " or ");
+}
+
+StringRef gdn::stringifyGateDomain(GateDomain domain) {
+  return formOf(domain).word;
+}
+
+FailureOr<GateDomain> gdn::parseGateDomain(AsmParser &parser) {
+  SMLoc place = parser.getCurrentLocation();
+  std::string word;
+  if (succeeded(parser.parseOptionalKeywordOrString(&word)))
+    for (const GateForm &form : forms)
+      if (form.word == word)
+        return form.domain;
+  return parser.emitError(place, "expected ")
+         << listGateForms([](const GateForm &) { return true; });
+}
