@@ -50,9 +50,9 @@ static double logGate(const Problem &p, const GateInput &in) {
     return in.raw;
   case GateDomain::Linear:
     return std::log(in.raw);
-  case GateDomain::RawSoftplus:
+  case GateDomain::Softplus:
     return -in.expALog * softplus(x);
-  case GateDomain::RawBounded:
+  case GateDomain::Bounded:
     break;
   }
   return p.lowerBound * sigmoid(in.expALog * x);
@@ -77,9 +77,9 @@ static GateGradient gateGradient(const Problem &p, const GateInput &in,
     return {dg, 0};
   case GateDomain::Linear:
     return {dAlpha, 0};
-  case GateDomain::RawSoftplus:
+  case GateDomain::Softplus:
     return {-in.expALog * sigmoid(x) * dg, times(logGate(p, in), dg)};
-  case GateDomain::RawBounded:
+  case GateDomain::Bounded:
     break;
   }
   double z = in.expALog * x, dz = p.lowerBound * sigmoidSlope(z) * dg;

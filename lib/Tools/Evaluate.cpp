@@ -54,20 +54,6 @@ static std::vector<double> spreadOf(const reference::Gradients &gradients,
   return {};
 }
 
-static reference::GateDomain convert(GateDomain domain) {
-  switch (domain) {
-  case GateDomain::Log:
-    return reference::GateDomain::Log;
-  case GateDomain::Linear:
-    return reference::GateDomain::Linear;
-  case GateDomain::Softplus:
-    return reference::GateDomain::RawSoftplus;
-  case GateDomain::Bounded:
-    return reference::GateDomain::RawBounded;
-  }
-  llvm_unreachable("covered switch");
-}
-
 template <typename... Args>
 static llvm::Error failAt(Operation *op, const char *format, Args &&...args) {
   std::string location;
@@ -224,7 +210,8 @@ reference::Problem Evaluator::makeProblem(DeltaRuleOpInterface op) {
     problem.gateKind = values[op.getGate()].shape.size() == 3
                            ? reference::GateKind::Head
                            : reference::GateKind::Channel;
-  problem.gateDomain = convert(op.getGateDomain());
+  // Both are of one table.
+  problem.gateDomain = static_cast<reference::GateDomain>(op.getGateDomain());
   if (FloatAttr bound = op.getLowerBoundAttr())
     problem.lowerBound = bound.getValueAsDouble();
   if (FloatAttr scale = op.getScaleAttr())

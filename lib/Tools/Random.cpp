@@ -135,25 +135,22 @@ static double boundedOffset(DeltaRuleOpInterface op, double meanGate) {
 static double drawGate(DeltaRuleOpInterface op, double meanGate,
                        Generator &generator) {
   double z = generator.normal();
-  switch (op.getGateDomain()) {
-  case GateDomain::Log:
-    return meanGate * softplus(z) / meanSoftplus;
-  case GateDomain::Linear:
-    return std::exp(meanGate * softplus(z) / meanSoftplus);
-  case GateDomain::Softplus:
-    return z;
-  case GateDomain::Bounded:
-    return op.getDtBias() ? z : z + boundedOffset(op, meanGate);
-  }
-  llvm_unreachable("covered switch");
+  const GateForm &form = formOf(op.getGateDomain());
+  if (form.hasParameters())
+    return form.needsBound() && !op.getDtBias()
+               ? z + boundedOffset(op, meanGate)
+               : z;
+  double log = meanGate * softplus(z) / meanSoftplus;
+  return form.domain == GateDomain::Linear ? std::exp(log) : log;
 }
 
 /// A_log such that the mean of -exp(A_log) softplus(a + dt_bias) is the wish;
-/// a mean of 0 cannot be had, exp(-30) is 0 for every type.
+/// a mean of 0 cannot be had, exp(-30) is 0 for every type. A form with a bound
+/// has its mean from the bias.
 static double drawALog(DeltaRuleOpInterface op, double meanGate,
                        Generator &generator) {
   double spread = 0.1 * generator.normal();
-  if (op.getGateDomain() != GateDomain::Softplus)
+  if (formOf(op.getGateDomain()).needsBound())
     return spread;
   return meanGate < 0 ? std::log(-meanGate / meanSoftplus) + spread : -30;
 }
@@ -161,7 +158,7 @@ static double drawALog(DeltaRuleOpInterface op, double meanGate,
 static double drawDtBias(DeltaRuleOpInterface op, double meanGate,
                          Generator &generator) {
   double spread = 0.1 * generator.normal();
-  return op.getGateDomain() == GateDomain::Bounded
+  return formOf(op.getGateDomain()).needsBound()
              ? boundedOffset(op, meanGate) + spread
              : spread;
 }

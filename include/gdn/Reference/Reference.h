@@ -41,16 +41,13 @@ enum class GateKind {
   Channel
 };
 
-/// What the numbers in Problem::gate are. The decay is alpha, g = log alpha.
+/// What the numbers in Problem::gate are. The decay is alpha, g = log alpha:
+/// g itself, at most 0, of which -inf is legal and means a decay of exactly 0;
+/// alpha itself, in [0, 1]; or, with x = number + dt_bias, -exp(A_log)
+/// softplus(x) = g, or lowerBound sigmoid(exp(A_log) x) = g.
 enum class GateDomain {
-  /// g itself, at most 0; -inf is legal and means a decay of exactly 0.
-  Log,
-  /// alpha itself, in [0, 1]; 0 is legal.
-  Linear,
-  /// a, with g = -exp(A_log) softplus(a + dt_bias).
-  RawSoftplus,
-  /// a, with g = lowerBound sigmoid(exp(A_log) (a + dt_bias)).
-  RawBounded
+#define GDN_GATE_FORM(name, ...) name,
+#include "gdn/GateForms.inc"
 };
 
 /// The order of the last two dimensions of every state.
@@ -70,7 +67,7 @@ struct Problem {
   std::vector<double> v;      ///< [B, T, H, V]
   std::vector<double> gate;   ///< The shape that gateKind says.
   std::vector<double> beta;   ///< [B, T, H]; optional, absent means 1.
-  std::vector<double> aLog;   ///< [H]; optional for RawBounded (absent: 0).
+  std::vector<double> aLog;   ///< [H]; optional for Bounded (absent: 0).
   std::vector<double> dtBias; ///< [H] or [H, K]; optional, absent means 0.
   std::vector<double> initialState; ///< [N, H, K, V]; optional, absent means 0.
 
@@ -106,7 +103,7 @@ struct Problem {
 
   GateKind gateKind = GateKind::None;
   GateDomain gateDomain = GateDomain::Log;
-  /// The bound of RawBounded, below 0.
+  /// The bound of Bounded, below 0.
   double lowerBound = -5.0;
   /// Factor of the output; absent means K^(-1/2).
   std::optional<double> scale;

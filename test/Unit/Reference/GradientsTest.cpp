@@ -133,8 +133,7 @@ TEST(GradientsTest, LinearGateWithZeros) {
 
 TEST(GradientsTest, RawGates) {
   for (GateKind kind : {GateKind::Head, GateKind::Channel})
-    for (GateDomain domain :
-         {GateDomain::RawSoftplus, GateDomain::RawBounded}) {
+    for (GateDomain domain : {GateDomain::Softplus, GateDomain::Bounded}) {
       Problem p = makeRawProblem(kind, domain, 12);
       p.lowerBound = -1.5;
       checkGradients(p);
@@ -143,14 +142,14 @@ TEST(GradientsTest, RawGates) {
 
 // Without a_log and dt_bias the bounded gate is lowerBound sigmoid(a).
 TEST(GradientsTest, BoundedGateWithoutParameters) {
-  Problem p = makeRawProblem(GateKind::Channel, GateDomain::RawBounded, 12);
+  Problem p = makeRawProblem(GateKind::Channel, GateDomain::Bounded, 12);
   p.aLog.clear();
   p.dtBias.clear();
   checkGradients(p);
 }
 
 TEST(GradientsTest, DoubledBeta) {
-  Problem p = makeRawProblem(GateKind::Head, GateDomain::RawSoftplus, 12);
+  Problem p = makeRawProblem(GateKind::Head, GateDomain::Softplus, 12);
   p.allowNegEigval = true;
   checkGradients(p);
 }

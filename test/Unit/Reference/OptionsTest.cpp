@@ -141,8 +141,8 @@ static bool allFinite(const std::vector<double> &values) {
 // A decay of exactly 0 forgets the past; no gradient is NaN.
 TEST(OptionsTest, GatesThatEraseTheState) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  for (GateDomain domain : {GateDomain::Log, GateDomain::RawSoftplus}) {
-    Problem p = makeRawProblem(GateKind::Head, GateDomain::RawSoftplus, 5);
+  for (GateDomain domain : {GateDomain::Log, GateDomain::Softplus}) {
+    Problem p = makeRawProblem(GateKind::Head, GateDomain::Softplus, 5);
     p.gateDomain = domain;
     if (domain == GateDomain::Log) {
       p.aLog.clear();
@@ -169,7 +169,7 @@ TEST(OptionsTest, NanInNanOut) {
 }
 
 TEST(OptionsTest, ThreadsDoNotChangeTheResult) {
-  Problem p = makeRawProblem(GateKind::Channel, GateDomain::RawSoftplus, 70);
+  Problem p = makeRawProblem(GateKind::Channel, GateDomain::Softplus, 70);
   p.cuSeqlens = {0, 1, 1, 40, 66, 70};
   p.initialState.clear();
   std::vector<double> dO = Numbers(4).array(p.v.size());

@@ -99,7 +99,7 @@ TEST(ValidateTest, GateParameters) {
             "expected a_log only with a raw gate, got 2 values");
   EXPECT_EQ(messageAfter([](Problem &p) { p.dtBias = {0, 0}; }),
             "expected dt_bias only with a raw gate, got 2 values");
-  auto raw = [](Problem &p) { p.gateDomain = GateDomain::RawSoftplus; };
+  auto raw = [](Problem &p) { p.gateDomain = GateDomain::Softplus; };
   EXPECT_EQ(messageAfter(raw),
             "expected a_log of shape [H=2], 2 values, got 0");
   EXPECT_EQ(messageAfter([&](Problem &p) {
@@ -120,7 +120,7 @@ TEST(ValidateTest, GateParameters) {
 TEST(ValidateTest, LowerBound) {
   auto message = [](double bound) {
     return messageAfter([&](Problem &p) {
-      p.gateDomain = GateDomain::RawBounded;
+      p.gateDomain = GateDomain::Bounded;
       p.lowerBound = bound;
     });
   };

@@ -56,9 +56,9 @@ static Problem makeProblem(Arrays &arrays) {
   if (form[0] != 0)
     p.gateKind = form[1] != 0 ? GateKind::Channel : GateKind::Head;
   if (form[0] == 2)
-    p.gateDomain = GateDomain::RawSoftplus;
+    p.gateDomain = GateDomain::Softplus;
   if (form[0] == 3)
-    p.gateDomain = GateDomain::RawBounded;
+    p.gateDomain = GateDomain::Bounded;
   p.qkL2norm = p.betaIsLogit = form[2] != 0;
   return p;
 }
