@@ -8,6 +8,7 @@
 
 #include "Check.h"
 
+#include "GateForms.h"
 #include "Layout.h"
 #include "Signature.h"
 
@@ -269,11 +270,11 @@ void Checker::checkOptions() const {
                 std::isnan(scale) ? "nan"
                 : scale < 0       ? "-inf"
                                   : "inf");
-  bool isRaw = hasParameters(call.fact("gate_domain"));
+  const GateForm &form = gateFormOf(call.fact("gate_domain"));
+  bool isRaw = form.hasParameters();
   if (isRaw && !a.gate.isPresent())
     call.refuse("gate", "a tensor with a raw gate", "None");
-  // A bounded gate without one has the rate 1.
-  if (call.fact("gate_domain") == "softplus" && !a.aLog.isPresent())
+  if (form.needsRate() && !a.aLog.isPresent())
     call.refuse("a_log", "a tensor of shape [H] with " + call.say("a raw gate"),
                 "None");
   for (auto [name, array] :

@@ -16,6 +16,7 @@
 
 #include "Conversions.h"
 
+#include "GateForms.h"
 #include "Layout.h"
 #include "Signature.h"
 
@@ -322,7 +323,7 @@ void Conversions::planInput(Arguments &arguments, const Call &call,
   // What makes logarithms of raw gates knows the parameters of heads alone.
   std::string kind = kindOf(domains.from, domains.to);
   bool isWide = role.name == "gate" && call.hasChannelGates();
-  if (isWide && kind != kCast && hasParameters(domains.from))
+  if (isWide && kind != kCast && gateFormOf(domains.from).hasParameters())
     kind = "channels_" + kind;
   Conversion &made = add(std::move(kind), number);
   made.factor = factor;

@@ -164,7 +164,7 @@ void Worker::runHead(const Range &range, int64_t head, Floats *dQKOfHead) {
   else
     dFrom = dTo;
   // Of factors the kernel's own gradient is theirs.
-  if (p.hasRawGates)
+  if (p.gateForm.hasParameters())
     undoRawGate(range, head);
   if (p.sigmoid != 0)
     for (int64_t t = 0; t < tokens; ++t)

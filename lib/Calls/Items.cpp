@@ -25,10 +25,10 @@ ItemCall::ItemCall(const Call &call)
       hasChannelGates(call.hasChannelGates()), isByToken(call.isByToken()),
       isInFloat32(call.fact("arithmetic") == "float32"),
       element(commonType(q.tensor.dtype, k.tensor.dtype, v.tensor.dtype)),
-      hasLinearGates(call.fact("gate_domain") == "linear"),
-      hasRawGates(hasParameters(call.fact("gate_domain"))),
-      scale(call.get().scale), threads(call.get().threads),
-      firstState(call.get().first_state), sequences(call.sequences) {
+      gateForm(gateFormOf(call.fact("gate_domain"))),
+      hasLinearGates(gateForm.word == "linear"), scale(call.get().scale),
+      threads(call.get().threads), firstState(call.get().first_state),
+      sequences(call.sequences) {
   if (call.isBackward())
     gradients = CallArrays(call, /*areGradients=*/true);
   if (scale == 0)
@@ -233,13 +233,13 @@ void gdn::calls::clearOutputs(const ItemCall &p, const Range &range) {
     copy(rows, tokensOf(p.o, range, head));
 }
 
-RawGate::RawGate(const ItemCall &p, int64_t head) {
+RawGate::RawGate(const ItemCall &p, int64_t head)
+    : form(p.gateForm), bound(p.lowerBound) {
   Floats aLog;
   load(parameterOf(p.aLog, head, 1), aLog, 1, 1);
   load(parameterOf(p.dtBias, head, p.gatesOfHead()), biases, 1,
        p.gatesOfHead());
   rate = std::exp(static_cast<double>(aLog[0]));
-  bound = p.lowerBound;
 }
 
 void gdn::calls::loadGate(const ItemCall &p, const Range &range, int64_t head,
@@ -247,14 +247,15 @@ void gdn::calls::loadGate(const ItemCall &p, const Range &range, int64_t head,
   int64_t width = p.hasChannelGates ? channels : 1;
   Matrix given = tokensOf(p.gate, range, head);
   load(given, gate, range.length(), width);
-  if (!p.hasRawGates && !p.hasLinearGates)
+  bool isRaw = p.gateForm.hasParameters();
+  if (!isRaw && !p.hasLinearGates)
     return;
   RawGate raw(p, head);
   for (int64_t t = 0; t < given.rows; ++t)
     for (int64_t i = 0; i < given.columns; ++i) {
       float &x = gate[t * width + i];
-      x = p.hasRawGates ? raw.gate(x + static_cast<double>(raw.biases[i]))
-                        : std::log(x);
+      x = isRaw ? raw.gate(x + static_cast<double>(raw.biases[i]))
+                : std::log(x);
     }
 }
 

@@ -16,6 +16,7 @@
 #define GDN_LIB_CALLS_ITEMS_H
 
 #include "Check.h"
+#include "GateForms.h"
 
 #include <algorithm>
 #include <bit>
@@ -99,9 +100,10 @@ struct ItemCall : CallArrays {
   bool isByToken, isInFloat32;
   /// What q, k and v are taken as.
   int32_t element;
-  /// Whether a gate is the decay itself, not its logarithm, and whether it has
-  /// parameters; the least logarithm that these make, or 0.
-  bool hasLinearGates, hasRawGates;
+  /// What gates say, whether that is the decay itself, and the bound of those
+  /// that have one.
+  const GateForm &gateForm;
+  bool hasLinearGates;
   double lowerBound = 0;
   /// What the sigmoid of beta is multiplied by; 0 where beta is a value.
   float sigmoid;
@@ -240,9 +242,8 @@ void clearOutputs(const ItemCall &call, const Range &range);
 /// left of a state.
 constexpr float kLeastGate = -89.0f;
 
-/// A raw gate of a head: -e^A_log softplus(x), or bound sigmoid(e^A_log x).
-/// float has no room for the factors of many a gate that it has room for
-/// itself: they are double.
+/// A raw gate of a head. float has no room for the factors of many a gate that
+/// it has room for itself: they are double.
 class RawGate {
 public:
   RawGate(const ItemCall &call, int64_t head);
@@ -252,29 +253,19 @@ public:
 
   /// Raised to kLeastGate; NaN stays NaN.
   float gate(double x) const {
-    double gate = isBounded() ? bound * sigmoid(rate * x) : -rate * softplus(x);
-    return static_cast<float>(std::max<double>(gate, kLeastGate));
+    return static_cast<float>(
+        std::max<double>(form.gate(x, rate, bound), kLeastGate));
   }
   /// The derivative of the gate by x.
-  double slope(double x) const {
-    double part = sigmoid(isBounded() ? rate * x : x);
-    return isBounded() ? bound * rate * part * (1.0 - part) : -rate * part;
-  }
+  double slope(double x) const { return form.slope(x, rate, bound); }
   /// That by A_log, from the gate and its derivative by x.
   double slopeOfRate(double x, float gate, double slope) const {
-    return isBounded() ? x * slope : static_cast<double>(gate);
+    return form.rateSlope(x, rate, bound, gate, slope);
   }
 
 private:
-  bool isBounded() const { return bound != 0; }
-  static double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
-  static double softplus(double x) {
-    return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
-  }
-
-  double rate;
-  /// 0 of a gate without one.
-  double bound = 0;
+  const GateForm &form;
+  double rate, bound;
 };
 
 /// The logarithms of the decay at one head, [tokens]; of gates per channel

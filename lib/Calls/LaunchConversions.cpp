@@ -8,6 +8,7 @@
 
 #include "Choice.h"
 #include "Conversions.h"
+#include "GateForms.h"
 #include "Signature.h"
 
 #include <algorithm>
@@ -28,9 +29,7 @@ std::string gdn::calls::kindOf(std::string_view from, std::string_view to) {
 std::optional<double> gdn::calls::neutralOf(std::string_view array,
                                             std::string_view domain) {
   if (array == "gate")
-    return domain == "log"      ? std::optional(0.0)
-           : domain == "linear" ? std::optional(1.0)
-                                : std::nullopt;
+    return gateFormOf(domain).neutral;
   if (array == "beta")
     return domain == "value" ? std::optional(1.0) : std::nullopt;
   for (std::string_view isZero : {"a_log", "dt_bias", "d_o"})

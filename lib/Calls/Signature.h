@@ -52,7 +52,7 @@ struct Signature {
   /// "kv" or "vk"; empty if states may lie in either way, or are absent.
   std::string_view stateLayout;
   std::string_view op, gateDomain, betaDomain, norm, stateInterval;
-  /// The bound of a bounded gate, as tables print it.
+  /// The bound of a gate whose form has one, as tables print it.
   std::string_view lowerBound;
 
   bool operator==(const Signature &) const = default;
@@ -64,11 +64,6 @@ struct Signature {
 Signature signatureOf(const Call &call, std::string_view op);
 /// What the functions of an entry serve.
 Signature signatureOf(const GdnEntryDesc &entry);
-
-/// Whether gates of a domain have parameters, a_log and dt_bias.
-inline bool hasParameters(std::string_view gateDomain) {
-  return gateDomain == "softplus" || gateDomain == "bounded";
-}
 
 /// The channels of a function's heads: of q, and of v.
 int64_t keyChannelsOf(const GdnFunctionDesc &function);

@@ -10,6 +10,7 @@
 
 #include "Check.h"
 #include "Conversions.h"
+#include "GateForms.h"
 
 #include <algorithm>
 #include <array>
@@ -144,7 +145,7 @@ bool Search::tryDomains(Signature form, Of functions) {
   for (std::string_view gate : gates)
     for (std::string_view beta : betas) {
       form.gateDomain = gate;
-      if (gate != "bounded")
+      if (!gateFormOf(gate).needsBound())
         form.lowerBound = {};
       form.betaDomain = beta;
       if (look(form, functions))
