@@ -57,12 +57,24 @@ def traits_of(choice: Choice) -> Choice:
     return traits
 
 
+def _domains(manifest: Manifest, kind: str) -> dict[str, dict[str, Any]]:
+    """The forms of gates or of beta, with the attributes that say so; the first one is an op's default."""
+
+    def attributes(number: int, row: dict[str, Any]) -> list[str]:
+        bound = [f"lower_bound = {float(row['lower_bound'])} : f64"] if "lower_bound" in row else []
+        return [f"{kind} = #gdn.{kind}<{row['fact']}>", *bound] if number else []
+
+    rows = enumerate(manifest[f"{kind}s"].items())
+    return {key: {**row, "attributes": attributes(number, row)} for number, (key, row) in rows}
+
+
 def _tables(manifest: Manifest) -> dict[str, dict[str, Any]]:
     """The tables whose rows change an op, by trait, in the order of the op's attributes."""
     hopper = manifest["hopper"]
     layouts = {**hopper["layouts"], "Item": manifest["cpu"]["item"]}
     return {
-        "decay": manifest["decays"], "gate_domain": manifest["gate_domains"], "beta_domain": manifest["beta_domains"], "norm": hopper["norms"],
+        "decay": manifest["decays"], "gate_domain": _domains(manifest, "gate_domain"),
+        "beta_domain": _domains(manifest, "beta_domain"), "norm": hopper["norms"],
         "state_layout": hopper["state_layouts"], "ends": hopper["ends"], "layout": layouts,
     }  # fmt: skip
 

@@ -1,10 +1,12 @@
 """Checks a manifest of kernels: check_manifest.py KERNELS MANIFEST, where KERNELS is the folder of generate.py.
 
-Ends with an error if a table has more rows than its bits of a call's options can tell apart, or unless the sample's kernels
-are kernels of the manifest, some for each of its rows, with each value of each trait of each kind.
+Ends with an error if a table has more rows than its bits of a call's options can tell apart, if a gate has other parameters
+than the compiler's table of forms says (GateForms.inc), or unless the sample's kernels are kernels of the manifest, some for
+each of its rows, with each value of each trait of each kind.
 """
 
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, sys.argv[1])
@@ -17,6 +19,11 @@ for option, field in _manifest.option_fields(manifest).items():
     if rows > 1 << field.bits:
         text = f"{1 << field.bits} {option}s, for option {option} has {field.bits} bits"
         sys.exit(f"error: expected at most {text}, got {rows}")
+forms = (pathlib.Path(__file__).parents[3] / "include/gdn/GateForms.inc").read_text()
+parameters = dict(re.findall(r'^GDN_GATE_FORM\(\w+, "(\w+)", [^,]+, (\w+),', forms, re.MULTILINE))
+for key, row in manifest["gate_domains"].items():
+    if ("takes" in row) != (parameters[row["fact"]] != "None"):
+        sys.exit(f"error: expected parameters of gates as GateForms.inc has them, got {row.get('takes')} of {key}")
 whole, sampled, kinds = modules_of(manifest, {}), _manifest.sampled(manifest), manifest["sample"]["kinds"]
 every = modules_of(sampled, {})
 for kind, row in ((kind, row) for kind, rows in kinds.items() for row in rows):
