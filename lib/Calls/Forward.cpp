@@ -105,7 +105,7 @@ static void chooseSegments(const Call &call, const GdnEntryDesc *chunks,
   bool byToken = chosen.plan.variant->schedule == Schedule::Token.name;
   if (!isWanted && (request.kind != Kind::Model || call.isByToken() || byToken))
     return;
-  bool isServed = hasSegments(chunks);
+  bool isServed = hasSegments(call, chunks);
   if (!isServed && isWanted)
     explainNoSegments(call);
   const char *gaps = isServed ? findGaps(call, chosen.form) : nullptr;
@@ -143,9 +143,10 @@ static void chooseSegments(const Call &call, const GdnEntryDesc *chunks,
 
 /// The one schedule that an entry has functions of whole sequences by; nothing
 /// if it has both.
-static std::optional<Schedule> findOnlySchedule(const GdnEntryDesc *entry) {
-  bool hasPerHead = findVariant(entry, Schedule::CtaPerHead.name),
-       hasPerVTile = findVariant(entry, Schedule::CtaPerVTile.name);
+static std::optional<Schedule> findOnlySchedule(const Call &call,
+                                                const GdnEntryDesc *entry) {
+  bool hasPerHead = findFaster(call, entry, Schedule::CtaPerHead.name),
+       hasPerVTile = findFaster(call, entry, Schedule::CtaPerVTile.name);
   if (hasPerHead == hasPerVTile)
     return std::nullopt;
   return hasPerHead ? Schedule::CtaPerHead : Schedule::CtaPerVTile;
@@ -157,7 +158,7 @@ static void chooseWhole(const Call &call, const GdnEntryDesc *chunks,
                         const cost::Chip &chip, cost::Problem problem,
                         Choice &chosen) {
   // Functions that no length chooses have a CTA a head, as their segments have.
-  std::optional<Schedule> forced = findOnlySchedule(chunks);
+  std::optional<Schedule> forced = findOnlySchedule(call, chunks);
   if (call.isFixed())
     forced = Schedule::CtaPerHead;
   if (!byToken)

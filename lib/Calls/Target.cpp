@@ -21,10 +21,12 @@
 using namespace gdn::calls;
 using gdn::cost::Schedule;
 
-bool gdn::calls::hasSegments(const GdnEntryDesc *chunks) {
-  CutKind waiting = {.isCut = true};
-  return findVariant(chunks, Schedule::CtaPerHead.name, waiting) &&
-         findVariant(chunks, Schedule::CtaPerVTile.name, waiting);
+bool gdn::calls::hasSegments(const Call &call, const GdnEntryDesc *chunks) {
+  // Segments with their own starts leave those that wait nothing to do.
+  CutKind waiting = {.isCut = true}, own = {.isCut = true, .hasParts = true};
+  return findFaster(call, chunks, Schedule::CtaPerHead.name, own) ||
+         (findVariant(chunks, Schedule::CtaPerHead.name, waiting) &&
+          findVariant(chunks, Schedule::CtaPerVTile.name, waiting));
 }
 
 //===----------------------------------------------------------------------===//
@@ -114,7 +116,7 @@ bool Search::look(const Signature &form, Of functions) {
   case Of::Tokens:
     return target.tokens;
   case Of::Segments:
-    return target.chunks && hasSegments(target.chunks);
+    return target.chunks && hasSegments(call, target.chunks);
   case Of::All:
     return target.chunks || target.tokens;
   }
@@ -217,7 +219,7 @@ void Search::refuse() {
   const GdnEntryDesc *chunks = findEntry(table, form);
   if (!chunks && !findEntry(table, step))
     explainMissing(table, call, form);
-  if (call.asksForSegments() && !hasSegments(chunks))
+  if (call.asksForSegments() && !hasSegments(call, chunks))
     explainNoSegments(call);
   if (call.isFixedByToken())
     call.refuse("split_whole",

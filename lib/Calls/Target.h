@@ -31,8 +31,8 @@ const GdnEntryDesc *findNear(const GdnCallTable &table, const Call &call,
 /// A call of a form as the cost model sees it.
 cost::Problem describe(const Call &call, const Signature &form);
 
-/// Whether sequences in a form of the entry can be cut.
-bool hasSegments(const GdnEntryDesc *chunks);
+/// Whether sequences of a call in a form of the entry can be cut.
+bool hasSegments(const Call &call, const GdnEntryDesc *chunks);
 
 } // namespace gdn::calls
 

@@ -68,7 +68,7 @@ def _mlir(value: Any) -> str:
 
 def _looking(hopper: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
     """The variant that also looks at the gates, of one that says how."""
-    changed = {**row, **row["looking"]}
+    changed = {**row, "but": [], **row["looking"]}
     return {**changed, "for": [*changed.get("for", []), "look"], **hopper["looking"]}
 
 
@@ -77,9 +77,9 @@ def _noted(hopper: dict[str, Any], variants: str, facts: set[str]) -> str:
     rows = hopper["variants"][variants]
     rows = [*rows, *(_looking(hopper, row) for row in rows if "looking" in row)]
     chosen = [
-        {key: value for key, value in row.items() if key not in ("for", "looking")}
+        {key: value for key, value in row.items() if key not in ("for", "but", "looking")}
         for row in rows
-        if facts.issuperset(row.get("for", []))
+        if facts.issuperset(row.get("for", [])) and facts.isdisjoint(row.get("but", []))
     ]
     return f" attributes {{gdn.variants = {_mlir(chosen)}}}"
 

@@ -10,6 +10,9 @@
 #include "TestTable.h"
 
 #include <cmath>
+#include <set>
+#include <string>
+#include <utility>
 
 namespace {
 /// The table with a function token by token for the halves, and conversions.
@@ -158,4 +161,36 @@ TEST(DescribedForm, GatesOfChannelsCount) {
   EXPECT_EQ(gdn::calls::describe(call, form).gateBytes, 4 + 4);
   form.hasChannelGates = true;
   EXPECT_EQ(gdn::calls::describe(call, form).gateBytes, 4 * 128 + 4);
+}
+
+/// What starts on its own leaves functions of waiting segments nothing to do,
+/// and segments of two lengths are never launched late: a wheel lacks both.
+TEST_F(Table, SegmentsWithTheirOwnStartsNeedNoOtherFunctions) {
+  TestEntry own;
+  for (const char *schedule : {"cta_per_head", "cta_per_v_tile"})
+    own.add("whole", schedule, GDN_DTYPE_F32, /*isPacked=*/false);
+  std::vector<const char *> one = {"segment_length", "segment_parts"},
+                            two = {"segment_length", "segment_parts",
+                                   "longer_segment_length"};
+  auto add = [&](const char *name, const auto &scalars, bool isLate) {
+    own.add(name, "cta_per_head", GDN_DTYPE_F32, /*isPacked=*/false, scalars,
+            "vk", isLate);
+  };
+  add("own", one, false);
+  add("late", one, true);
+  add("sampled", two, false);
+  entries[0] = &own.desc;
+  std::set<std::string> chosen;
+  for (int64_t heads = 1; heads <= 64; heads *= 2)
+    for (int64_t tokens = 512; tokens <= 1 << 18; tokens += tokens / 2)
+      for (auto [split, value] : {std::pair(GDN_SPLIT_MODEL, 0),
+                                  {GDN_SPLIT_SEGMENTS, 3},
+                                  {GDN_SPLIT_SEGMENTS, 16},
+                                  {GDN_SPLIT_LENGTH, 96}}) {
+        TestCall call(tokens, heads);
+        call.call.split = split;
+        call.call.split_value = value;
+        chosen.insert(choose(call));
+      }
+  EXPECT_EQ(chosen, (std::set<std::string>{"late", "own", "sampled", "whole"}));
 }
