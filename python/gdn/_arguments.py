@@ -286,11 +286,11 @@ def typed_as_output(q: Any, v: Any, options: int) -> Any:
     return v if _library.is_recurrent(options) else q
 
 
-def output_shapes(call: Call, q_shape: Any, v_shape: Any, cu_shape: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def output_shapes(options: int, q_shape: Any, v_shape: Any, cu_shape: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The shapes of o and of the states."""
     sequences = q_shape[0] if cu_shape is None else cu_shape[0] - 1
     channels = (q_shape[3], v_shape[3])
-    if _library.state_is_v_first(call.options):
+    if _library.state_is_v_first(options):
         channels = channels[::-1]
     return (*q_shape[:2], *v_shape[2:4]), (max(sequences, 0), v_shape[2], *channels)
 

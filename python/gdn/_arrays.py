@@ -195,7 +195,7 @@ def forward(*arguments: Any) -> tuple[Any, Any]:
     cu = arrays["cu_seqlens"]
     if allocate and (cu is None or cu.ndim == 1):
         shape, state_shape = output_shapes(
-            call, arrays["q"].shape, arrays["v"].shape, None if cu is None else cu.shape
+            call.options, arrays["q"].shape, arrays["v"].shape, None if cu is None else cu.shape
         )
         if arrays["out"] is None:
             arrays["out"] = numpy.empty(shape, typed_as_output(arrays["q"], arrays["v"], call.options).dtype)

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from . import _library, _narrow, _registration, _torch_backward, _torch_checks, _torch_saved, _torch_sharded
-from ._arguments import NO_POOL, TENSORS, Call, type_name, typed_as_output
+from ._arguments import NO_POOL, TENSORS, Call, output_shapes, type_name, typed_as_output
 from ._torch_checks import PLAIN, check_kinds, check_shapes, is_plain, no_backward, refuse_derivatives
 
 # A type is a single object, so that `is` compares it at half the cost.
@@ -51,12 +51,8 @@ def _new_state(
     """The final state, in float32."""
     if initial_state is not None and initial_state.dtype is _F32 and initial_state.is_contiguous():
         return torch.empty_like(initial_state)
-    q_shape, v_shape = q.shape, v.shape
-    sequences = q_shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
-    rows, columns = q_shape[3], v_shape[3]
-    if _library.state_is_v_first(options):
-        rows, columns = columns, rows
-    return v.new_empty((sequences, v_shape[2], rows, columns), dtype=_F32)
+    shape = output_shapes(options, q.shape, v.shape, None if cu_seqlens is None else cu_seqlens.shape)[1]
+    return v.new_empty(shape, dtype=_F32)
 
 
 def _allocate(

@@ -217,7 +217,7 @@ def without_data(call: Call) -> tuple[Tensor | None, ...]:
     q, _, v, *_, state, cu_seqlens = given
     shape = None if state is None else state.shape
     if shape is None and call.output_final_state:
-        shape = output_shapes(call, q.shape, v.shape, None if cu_seqlens is None else cu_seqlens.shape)[1]
+        shape = output_shapes(call.options, q.shape, v.shape, None if cu_seqlens is None else cu_seqlens.shape)[1]
     final = None if shape is None else torch.empty(shape, device="meta")
     given += [v, final, call.scale, call.options]
     kernel = convert(*given)

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from ._arguments import TENSORS, Call
+from ._arguments import TENSORS, Call, output_shapes
 from ._torch_checks import check_shapes
 
 _Cut = dict[str, "int | None"]
@@ -181,6 +181,6 @@ def run_local(forward: Callable[..., tuple[Any, Any]], call: Call) -> tuple[Any,
             stride=torch.empty(shape, device="meta").stride(),
         )
 
-    sequences = call.q.shape[0] if call.cu_seqlens is None else call.cu_seqlens.shape[0] - 1
-    state_shape = (sequences, call.v.shape[2], *([] if state is None else state.shape[2:]))
-    return whole("out", call.out, o, call.v.shape), whole("final_state", call.final_state, state, state_shape)
+    ends = None if call.cu_seqlens is None else call.cu_seqlens.shape
+    shape, state_shape = output_shapes(call.options, call.q.shape, call.v.shape, ends)
+    return whole("out", call.out, o, shape), whole("final_state", call.final_state, state, state_shape)
