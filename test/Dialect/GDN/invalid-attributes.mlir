@@ -99,3 +99,10 @@ func.func @unknown(%q: tensor<1x64x2x32xf32>, %beta: tensor<1x64x2xf32>) {
       beta(%beta : tensor<1x64x2xf32>) {chunk_sise = 16 : i64} -> tensor<1x64x2x32xf32>
   return
 }
+
+// -----
+
+// The words are those of the table of forms.
+// expected-error @+2 {{expected log or linear or softplus or bounded}}
+// expected-error @+1 {{failed to parse GDN_GateDomainAttr parameter 'value'}}
+func.func private @no_form() attributes {gate = #gdn.gate_domain<strong>}
