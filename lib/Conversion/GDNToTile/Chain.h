@@ -165,14 +165,6 @@ struct ChannelWrites {
 };
 ChannelWrites channelWrites(Program &p, Value k, Value G);
 
-/// Largest exponent of a factor, in log2 units, that products with it stand far
-/// from the largest number of the operand type (spec 4.3).
-double maxExponent(FloatType operandType);
-
-/// Whether the exponents of a block of `half` tokens on either side of its
-/// reference stay below `most` whatever the gates, which the op bounds.
-bool isAlwaysInRange(const Program &p, int64_t half, double most);
-
 /// One level of the decay by halves: pairs (i, j), i > j, that lie in the two
 /// halves of a block of 2 `half` tokens. With the base at the boundary both
 /// exponents are <= 0, so any gates are safe.

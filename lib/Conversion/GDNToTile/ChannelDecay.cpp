@@ -88,18 +88,6 @@ SmallVector<HalvesLevel> gdn::decayByHalves(Program &p, Value G) {
   return levels;
 }
 
-double gdn::maxExponent(FloatType operandType) {
-  // 16 gates of -5, and rows up to 2^10 long, are in range of bf16 and f32.
-  return operandType.isF16() ? 8.0 : 116.0;
-}
-
-bool gdn::isAlwaysInRange(const Program &p, int64_t half, double most) {
-  double bound = p.facts.lowerBound;
-  // Whole blocks, of whose gates the bound is one of the mean.
-  return bound < 0.0 && half % support::boundTokens == 0 &&
-         -bound * M_LOG2E * static_cast<double>(half) <= most;
-}
-
 ChannelWrites gdn::channelWrites(Program &p, Value k, Value G) {
   TileBuilder &b = p.b;
   return {b.round(b.mul(b.f32(k), decayToEnd(p, G))), b.exp2(lastRow(p, G))};
@@ -209,8 +197,8 @@ static void writeByHalves(Program &p, const KeyRows &q, const KeyRows &k,
 static Value isInRange(Program &p, Value G) {
   TileBuilder &b = p.b;
   int64_t half = p.facts.C / 2;
-  double most = maxExponent(b.getOperandType());
-  if (isAlwaysInRange(p, half, most))
+  double most = support::maxExponent(b.getOperandType());
+  if (support::isAlwaysInRange(p.facts.lowerBound, half, most))
     return {};
   b.step("decay");
   Value middle = b.row(G, half - 1);

@@ -25,12 +25,6 @@
 using namespace mlir;
 using namespace mlir::gdn;
 
-/// Largest exponent of a factor, in log2 units. A sum's step from one reference
-/// to the next, over half of each block, then is not zero in f32.
-static double maxBlockExponent(FloatType operandType) {
-  return std::min(maxExponent(operandType), 62.0);
-}
-
 Value gdn::keepHere(Value sum) {
   if (Operation *made = sum.getDefiningOp())
     made->setAttr(tile::kMadeHereAttrName, UnitAttr::get(sum.getContext()));
@@ -252,8 +246,7 @@ static RowSums addPairsOfAny(Program &p, Piece &in, Part part, Value state,
 }
 
 bool gdn::areBlocksInRange(const Program &p) {
-  double most = maxBlockExponent(p.b.getOperandType());
-  return isAlwaysInRange(p, kBlock / 2, most);
+  return support::areBlocksInRange(p.facts.lowerBound, p.b.getOperandType());
 }
 
 int64_t gdn::keyPieceChannels(const Program &p) {
@@ -266,7 +259,7 @@ Value gdn::isInRange(Program &p, Piece &in) {
   if (areBlocksInRange(p))
     return {};
   TileBuilder &b = p.b;
-  double most = maxBlockExponent(b.getOperandType());
+  double most = support::maxBlockExponent(b.getOperandType());
   return arith::CmpFOp::create(b, arith::CmpFPredicate::OLE,
                                b.maximum(b.maximum(in.exponents(), 1)),
                                b.scalar(most));

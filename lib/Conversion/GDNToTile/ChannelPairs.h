@@ -21,7 +21,8 @@ enum class Part { Queries, Keys, ReadKeys };
 
 /// Tokens with one reference, the last one of their first half. A warp of a
 /// kernel has their rows.
-inline constexpr int64_t kBlock = 16, kReference = kBlock / 2 - 1;
+inline constexpr int64_t kBlock = support::referenceTokens,
+                         kReference = kBlock / 2 - 1;
 
 /// A piece of K of a chunk. A kernel has no registers for rows, gates and
 /// decays between their uses, so each use makes them anew of what lies in

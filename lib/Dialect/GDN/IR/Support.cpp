@@ -13,6 +13,9 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::gdn;
 
@@ -24,6 +27,22 @@ FloatType support::cumulatedGateType(Type dataType) {
   if (dataType.isF32())
     return Float64Type::get(context);
   return Float32Type::get(context);
+}
+double support::maxExponent(Type operandType) {
+  // 16 gates of -5, and rows up to 2^10 long, are in range of bf16 and f32.
+  return operandType.isF16() ? 8.0 : 116.0;
+}
+double support::maxBlockExponent(Type operandType) {
+  return std::min(maxExponent(operandType), 62.0);
+}
+bool support::isAlwaysInRange(double lowerBound, int64_t half, double most) {
+  // Whole blocks, of whose gates the bound is one of the mean.
+  return lowerBound < 0.0 && half % boundTokens == 0 &&
+         -lowerBound * M_LOG2E * static_cast<double>(half) <= most;
+}
+bool support::areBlocksInRange(double lowerBound, Type operandType) {
+  return isAlwaysInRange(lowerBound, referenceTokens / 2,
+                         maxBlockExponent(operandType));
 }
 bool support::isParameterType(Type type) { return isDataType(type); }
 bool support::isBoundaryType(Type type) {

@@ -41,6 +41,9 @@ inline constexpr int64_t sampledHeads = 8;
 /// inside of them lie between blocks.
 inline constexpr int64_t boundTokens = 8;
 
+/// Tokens that share a reference in gradients with a gate a channel.
+inline constexpr int64_t referenceTokens = 16;
+
 /// Names of the targets: the CPU, by LLVM, and Hopper GPUs, by PTX.
 inline constexpr llvm::StringLiteral cpuTarget = "cpu";
 inline constexpr llvm::StringLiteral gpuTarget = "sm_90a";
@@ -52,6 +55,22 @@ bool isDataType(Type type);
 /// since differences of sums over strong gates would cost more than f32
 /// programs may err; f32 beside all others.
 FloatType cumulatedGateType(Type dataType);
+
+/// Largest exponent of a factor, in log2 units, that products with it stand far
+/// from the largest number of the type of their operands (spec 4.3).
+double maxExponent(Type operandType);
+
+/// The same if each block of `referenceTokens` has a reference of its own: a
+/// sum's step from one to the next, over half of each block, then is not zero
+/// in f32.
+double maxBlockExponent(Type operandType);
+
+/// Whether log gates of at least `lowerBound`, which is 0 for none, keep
+/// exponents of `half` tokens on either side of a reference at or below `most`.
+bool isAlwaysInRange(double lowerBound, int64_t half, double most);
+
+/// Whether they keep those of a block of `referenceTokens` in range.
+bool areBlocksInRange(double lowerBound, Type operandType);
 
 /// Whether gate, beta, states and gate parameters may have this element type.
 bool isParameterType(Type type);
