@@ -10,6 +10,8 @@
 #include "RawGate.h"
 #include "WholeTensors.h"
 
+#include "gdn/Dialect/GDN/IR/RuleDims.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -88,6 +90,13 @@ Value gdn::makeNeutralGate(OpBuilder &b, DeltaRuleOpInterface op) {
   Value empty = tensor::EmptyOp::create(b, loc, sizes, b.getF32Type());
   Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.0));
   return linalg::FillOp::create(b, loc, zero, empty)->getResult(0);
+}
+
+bool gdn::hasBlocksInRange(ChunkGatedDeltaRuleBwdOp op) {
+  FloatAttr bound = op.getLowerBoundAttr();
+  return isChannelGate(op) && bound &&
+         support::areBlocksInRange(bound.getValueAsDouble(),
+                                   elementOf(op.getK()));
 }
 
 Value gdn::normalizeRows(OpBuilder &b, DeltaRuleOpInterface op, Value x) {

@@ -274,13 +274,13 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
       cast<RankedTensorType>(operands[4].getType()).clone(b.getF32Type());
   if (!op.getGate())
     gradients.push_back(ofGates);
-  // Rounded once: here, behind the chain rule of the norm, or behind a sum over
-  // a group in memory. Kernels for gates of any strength, and those that may
-  // follow the adjoint, have no registers for both.
+  // Rounded here, of a group behind its sum in memory, for which kernels for
+  // any gates, and those that may follow the adjoint, have no registers.
   auto q = cast<RankedTensorType>(op.getQ().getType());
   bool isAlone = dims.H == dims.Hq && !ShapedType::isDynamic(dims.H);
-  bool isSummed = isChannelGate(op) && !isAlone, isWide = op.getQkL2norm();
-  isWide |= isSummed && (op.getWrites() || !op.getLowerBoundAttr());
+  bool isSummed = isChannelGate(op) && !isAlone;
+  bool isWide = !hasBlocksInRange(op) && (isSummed || op.getQkL2norm());
+  isWide |= isSummed && op.getWrites();
   gradients[0] = gradients[1] = isWide ? q.clone(b.getF32Type()) : q;
   bool hasSums = isSummed && !isWide;
   if (hasSums)
