@@ -111,8 +111,7 @@ static LogicalResult verifyRoles(KernelOp kernel) {
     }
   }
   // Of each warpgroup the first warp that has a role.
-  SmallVector<RoleOp> firsts(
-      llvm::divideCeil(warps, format::kWarpgroupWarps));
+  SmallVector<RoleOp> firsts(llvm::divideCeil(warps, format::kWarpgroupWarps));
   for (int64_t warp = 0; warp < warps; ++warp) {
     RoleOp role = owner[warp], &first = firsts[warp / format::kWarpgroupWarps];
     if (!first)
