@@ -109,3 +109,26 @@ func.func @heads(%q: tensor<1x?x?x32xbf16>, %v: tensor<1x?x?x32xbf16>, %beta: te
          tensor<?xf32>, tensor<?xf32>
   return %r#4, %r#5 : tensor<1x?x?xbf16>, tensor<?xf32>
 }
+
+// Behind a norm dq and dk stay f32 until its chain rule, but are rounded before it if a bound keeps gates a channel in
+// range, since that is a pass that memory binds.
+// CHECK-LABEL: func.func @bounded_norm(
+// CHECK: gdn.stage.gradients {{.*}} -> tensor<1x64x2x32xbf16>, tensor<1x64x2x32xbf16>, tensor<1x64x2xf32>, tensor<1x64x2x32xf32>
+// CHECK-LABEL: func.func @unbounded_norm(
+// CHECK: gdn.stage.gradients {{.*}} -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2xf32>, tensor<1x64x2x32xf32>
+func.func @bounded_norm(%q: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf32>, %gate: tensor<1x64x2x32xf32>)
+    -> (tensor<1x64x2x32xbf16>, tensor<1x64x2x32xf32>) {
+  %d:5 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x64x2x32xbf16>) k(%q : tensor<1x64x2x32xbf16>)
+      v(%q : tensor<1x64x2x32xbf16>) beta(%beta : tensor<1x64x2xf32>) gate(%gate : tensor<1x64x2x32xf32>)
+      d_o(%q : tensor<1x64x2x32xbf16>) {lower_bound = -5.0 : f64, qk_l2norm}
+      -> tensor<1x64x2x32xbf16>, tensor<1x64x2x32xbf16>, tensor<1x64x2x32xbf16>, tensor<1x64x2xf32>, tensor<1x64x2x32xf32>
+  return %d#0, %d#4 : tensor<1x64x2x32xbf16>, tensor<1x64x2x32xf32>
+}
+func.func @unbounded_norm(%q: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf32>, %gate: tensor<1x64x2x32xf32>)
+    -> (tensor<1x64x2x32xbf16>, tensor<1x64x2x32xf32>) {
+  %d:5 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x64x2x32xbf16>) k(%q : tensor<1x64x2x32xbf16>)
+      v(%q : tensor<1x64x2x32xbf16>) beta(%beta : tensor<1x64x2xf32>) gate(%gate : tensor<1x64x2x32xf32>)
+      d_o(%q : tensor<1x64x2x32xbf16>) {qk_l2norm}
+      -> tensor<1x64x2x32xbf16>, tensor<1x64x2x32xbf16>, tensor<1x64x2x32xbf16>, tensor<1x64x2xf32>, tensor<1x64x2x32xf32>
+  return %d#0, %d#4 : tensor<1x64x2x32xbf16>, tensor<1x64x2x32xf32>
+}
