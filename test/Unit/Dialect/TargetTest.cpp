@@ -67,7 +67,8 @@ TEST_F(TargetTest, KernelHasTheNumbersOfItsChip) {
 TEST_F(TargetTest, VerifierGoesByTheChip) {
   EXPECT_TRUE(parse("threads(1024) shared(0)", "sm_90a"));
   EXPECT_FALSE(parse("threads(1024) shared(0)", "sm_half"));
-  EXPECT_NE(message.find("threads up to 512, got 1024"), std::string::npos)
+  EXPECT_NE(message.find("threads up to 512, or warps of one, got 1024"),
+            std::string::npos)
       << message;
   EXPECT_FALSE(parse("threads(128) shared(0)", "sm_none"));
   EXPECT_NE(message.find("expected a target of sm_90a, sm_half, got sm_none"),

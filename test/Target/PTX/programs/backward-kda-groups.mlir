@@ -1,14 +1,23 @@
-// Gradients with a gate a channel and any numbers of heads: those of a group are added up in memory.
+// Gradients with a gate a channel and any numbers of heads: those of a group are added up in memory, in f32. If a bound
+// keeps gates in range, the last head rounds the sum.
 // RUN: gdn-compile %s --target=sm_90a --emit=warp | FileCheck %s
 // RUN: gdn-compile %s --target=sm_90a --emit=ptx | FileCheck %s --check-prefix=PTX --implicit-check-not=.local
+// RUN: sed 's/gate_domain = #gdn.gate_domain<bounded>, lower_bound = -5.0, //' %s > %t.mlir
+// RUN: gdn-compile %t.mlir --target=sm_90a --emit=warp | FileCheck %s --check-prefix=ANY
 
 // CHECK: gdn_warp.kernel @layer_gradients({{.*}} threads(512)
 // Tokens in no sequence.
 // CHECK-COUNT-2: gdn_warp.array_clear %dq[
 // CHECK-COUNT-2: gdn_warp.array_clear %dk[
 // CHECK: gdn_warp.role "low_keys_high_keys"
-// CHECK: gdn_warp.array_store %{{.*}}, %dk[{{.*}} sum(%{{.*}}) : tensor<64x64xf32, #gdn_warp.fragment>
-// CHECK: gdn_warp.array_store %{{.*}}, %dq[{{.*}} sum(%{{.*}}) : tensor<64x64xf32, #gdn_warp.fragment>
+// CHECK: gdn_warp.array_load %sums[{{.*}} -> tensor<64x64xf32, #gdn_warp.fragment>
+// CHECK: gdn_warp.array_store %{{.*}}, %dk[{{.*}} : tensor<64x64xbf16, #gdn_warp.fragment>
+// CHECK: gdn_warp.array_store %{{.*}}, %sums[{{.*}} : tensor<64x64xf32, #gdn_warp.fragment>
+// CHECK: gdn_warp.array_store %{{.*}}, %dq[{{.*}} : tensor<64x64xbf16, #gdn_warp.fragment>
+
+// ANY: gdn_warp.role "low_keys_high_keys"
+// ANY: gdn_warp.array_store %{{.*}}, %dq[{{.*}} sum(%{{.*}}) : tensor<64x32xf32, #gdn_warp.fragment>
+// ANY: gdn_warp.array_store %{{.*}}, %dk[{{.*}} sum(%{{.*}}) : tensor<64x32xf32, #gdn_warp.fragment>
 
 // PTX: .visible .entry layer_{{replay|adjoint|gradients|map}}
 func.func @layer(%q: tensor<1x?x?x128xbf16>, %v: tensor<1x?x?x128xbf16>, %beta: tensor<1x?x?xf32>, %gate: tensor<1x?x?x128xf32>,
