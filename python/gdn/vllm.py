@@ -187,9 +187,10 @@ def make_layer(engine: Any, name: str) -> type:
         def _serves(self, step: Any, *tensors: Any) -> bool:
             """Whether gdn runs a step. It is asked once for each kind, by all that a call itself checks."""
             is_spec, on_gpu = step.spec_sequence_masks is not None, tensors[0].is_cuda
-            if on_gpu and not step.num_prefills and self.kv_cache[1].element_size() == 2:
-                return self.served.decide("decoding with states of 16 bits", "its kernels are faster with them")
             kind = _VERIFYING if is_spec else "decoding"
+            is_measured = not is_spec and tensors[2].ndim == 2
+            if on_gpu and not step.num_prefills and self.kv_cache[1].element_size() == 2 and not is_measured:
+                return self.served.decide(f"{kind} with states of 16 bits", "its kernels may be faster with them")
             if step.num_prefills:
                 kind = f"prefill and {kind}" if is_spec or step.num_decodes else "prefill"
                 kind += "" if step.flashinfer_checkpoint_plan is None else " with states inside"

@@ -209,13 +209,21 @@ def test_captured_steps(monkeypatch, caplog):
     assert served.serves("prefill", calls, on_gpu=True) and len(asked) == 1
 
 
-def test_decoding_with_states_of_16_bits_on_a_gpu():
-    """vLLM's kernels are faster."""
-    kind = QwenGatedDeltaNetAttention
+@pytest.mark.parametrize("kind,is_spec,left", [
+    (QwenGatedDeltaNetAttention, False, None),
+    (QwenGatedDeltaNetAttention, True, "speculated tokens with states of 16 bits"),
+    (KimiGatedDeltaNetAttention, False, "decoding with states of 16 bits"),
+])  # fmt: skip
+def test_states_of_16_bits_on_a_gpu(kind, is_spec, left, monkeypatch):
+    """gdn decodes gates a head; vLLM does what nobody has measured beside its kernels."""
     layer = gdn.vllm.make_layer(engine_of(kind), kind.__name__)(dtype=torch.bfloat16, pool=torch.bfloat16)
+    monkeypatch.setattr(layer.served, "serves", lambda kind, calls, on_gpu: kind == "decoding" and on_gpu)
     on_gpu = types.SimpleNamespace(is_cuda=True)
-    assert not layer._serves(Step([1], [1], [True], decodes=1), on_gpu, None, None, None)
-    assert layer.served.runs == {"decoding with states of 16 bits": False}
+    gates = torch.zeros(1, HEADS) if kind is QwenGatedDeltaNetAttention else torch.zeros(1, HEADS, CHANNELS)
+    step = Step([1], [1], [True], decodes=1)
+    step.spec_sequence_masks = torch.ones(1, dtype=torch.bool) if is_spec else None
+    assert layer._serves(step, on_gpu, None, gates, None) == (left is None)
+    assert layer.served.runs == ({} if left is None else {left: False})
 
 
 @pytest.mark.parametrize("steps", [None, {}])
