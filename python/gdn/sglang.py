@@ -59,6 +59,11 @@ def serve(_result: Any, backend: Any, *_arguments: Any, **_words: Any) -> None:
         setattr(backend.kernel_dispatcher, role, made[id(own)])
 
 
+def _has_channels(a: Any, b: Any) -> bool:
+    """Whether raw gates are those of channels, beside a logit of beta a head: their shapes differ from call to call."""
+    return bool(a.numel() > b.numel())
+
+
 def make_kernel(parent: Any) -> type:
     """The class of kernels over one of SGLang's: it says what that can, and runs as that if gdn does not."""
     import torch
@@ -92,7 +97,7 @@ def make_kernel(parent: Any) -> type:
                     "state_indices": words["cache_indices"], "scale": words["scale"],
                 }  # fmt: skip
 
-            if self._decodes(mixed_qkv, words) and self._runs("decoding", call, mixed_qkv):
+            if self._decodes(mixed_qkv, a, b, words) and self._runs("decoding", call, mixed_qkv):
                 return out.transpose(0, 1)
             return super().packed_decode(mixed_qkv, a, b, **words)
 
@@ -107,7 +112,7 @@ def make_kernel(parent: Any) -> type:
                     "final_state": pool, "state_indices": words["cache_indices"][: len(ends) - 1],
                 }  # fmt: skip
 
-            if self._decodes(q, words) and self._runs("decoding", call, q):
+            if self._decodes(q, a, b, words) and self._runs("decoding", call, q):
                 return out
             return super().decode(q, k, v, a, b, **words)
 
@@ -172,7 +177,7 @@ def make_kernel(parent: Any) -> type:
 
         def _tokens(self, parts: dict[str, Any], a: Any, b: Any, out: Any, words: dict[str, Any]) -> dict[str, Any]:
             """What a call says of its tokens [B, T, ...], from raw gates and logits of any shape with as many elements."""
-            shape, is_kda = parts["v"].shape[:3], a.numel() > b.numel()
+            shape, is_kda = parts["v"].shape[:3], _has_channels(a, b)
             return {
                 **parts, "g": a.reshape(*shape, -1) if is_kda else a.reshape(shape), "beta": b.reshape(shape),
                 "out": out, **self.served.raw(words["A_log"], words["dt_bias"]),
@@ -201,9 +206,9 @@ def make_kernel(parent: Any) -> type:
                     return self.served.decide(f"{kind} with {name}", "gdn has no kernels for it")
             return True
 
-        def _decodes(self, x: Any, words: dict[str, Any]) -> bool:
-            if x.is_cuda and words["ssm_states"].element_size() == 2:
-                return self.served.decide("decoding with states of 16 bits", "Triton's kernels are faster with them")
+        def _decodes(self, x: Any, a: Any, b: Any, words: dict[str, Any]) -> bool:
+            if x.is_cuda and words["ssm_states"].element_size() == 2 and _has_channels(a, b):
+                return self.served.decide("decoding with states of 16 bits", "Triton's kernels may be faster with them")
             return self._takes("decoding", words)
 
         def _extends(self, words: dict[str, Any]) -> bool:

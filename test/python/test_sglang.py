@@ -147,10 +147,12 @@ def test_what_is_left_to_sglang(caplog):
         assert message.startswith("gdn: SGLang runs") and reason in message
 
 
-def test_decoding_with_states_of_16_bits_on_a_gpu():
-    """SGLang's kernels are faster."""
-    layer = Layer(pool=torch.bfloat16)
-    assert not layer.dispatcher.decode_kernel._decodes(types.SimpleNamespace(is_cuda=True), {"ssm_states": layer.pool})
+@pytest.mark.parametrize("is_kda", [False, True])
+def test_decoding_with_states_of_16_bits_on_a_gpu(is_kda):
+    """gdn decodes gates a head; nobody has measured gates a channel beside SGLang's kernels."""
+    layer, on_gpu = Layer(pool=torch.bfloat16, is_kda=is_kda), types.SimpleNamespace(is_cuda=True)
+    gates = torch.zeros(1, HEADS * (CHANNELS if is_kda else 1)), torch.zeros(1, HEADS)
+    assert layer.dispatcher.decode_kernel._decodes(on_gpu, *gates, {"ssm_states": layer.pool}) != is_kda
 
 
 def test_deterministic_inference(monkeypatch, caplog):
