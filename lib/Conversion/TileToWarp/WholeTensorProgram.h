@@ -21,10 +21,9 @@ inline constexpr StringLiteral kRowStep = "state";
 inline constexpr unsigned kNumScalars = 2;
 
 /// Writes the program of a group whose inputs are `arrays` and behind them its
-/// scalars. It has an output
-/// for each op that somebody reads; that of a sum over tokens is the sum of
-/// each work item, [1, items of a head, H], or with columns one a column,
-/// [1, items of a head, H, K].
+/// scalars. It has an output for each op that somebody reads; that of a sum
+/// over tokens is the sum of each work item, [1, items of a head, H], or with
+/// columns one a column, [1, items of a head, H, K].
 void writeProgram(const WholeTensorGroup &group, ArrayRef<Value> arrays,
                   tile::ProgramOp program);
 

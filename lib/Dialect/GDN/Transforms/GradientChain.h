@@ -20,9 +20,9 @@ namespace mlir::gdn {
 SmallVector<Value> applyGradientChain(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op,
                                       ValueRange stage);
 
-/// Whether gates a channel have a bound that keeps decays between the tokens of
-/// a block in range. Its gradients of q and k are rounded before the chain rule
-/// of a norm, a pass over rows that memory binds.
+/// Whether the op has gates a channel, and a bound that keeps decays between
+/// the tokens of a block in range. Then dq and dk are rounded before the chain
+/// rule of a norm: memory binds the pass over rows that applies it.
 bool hasBlocksInRange(ChunkGatedDeltaRuleBwdOp op);
 
 /// q or k of `op` with rows of length 1, in its own type.

@@ -274,8 +274,8 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
       cast<RankedTensorType>(operands[4].getType()).clone(b.getF32Type());
   if (!op.getGate())
     gradients.push_back(ofGates);
-  // Rounded here, of a group behind its sum in memory, for which kernels for
-  // any gates, and those that may follow the adjoint, have no registers.
+  // The stage rounds dq and dk, of a group their sum. Kernels for any gates,
+  // and those that may follow the adjoint, have no registers for such a sum.
   auto q = cast<RankedTensorType>(op.getQ().getType());
   bool isAlone = dims.H == dims.Hq && !ShapedType::isDynamic(dims.H);
   bool isSummed = isChannelGate(op) && !isAlone;
