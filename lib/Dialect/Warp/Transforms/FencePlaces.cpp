@@ -106,8 +106,8 @@ static PlaceMap findFirstCopies(KernelOp kernel, const FieldSet &fenced) {
 //===----------------------------------------------------------------------===//
 
 /// Whether a product behind `load` and not behind `end`, which may be around
-/// both, takes all of what `load` gives: it begins when the registers are
-/// there.
+/// both, takes all of what `load` gives, as an operand or as what it adds to:
+/// it begins when the registers are there.
 static bool isTakenByProduct(Operation *load, Operation *end) {
   if (load->getNumResults() != 1)
     return false;
@@ -120,7 +120,7 @@ static bool isTakenByProduct(Operation *load, Operation *end) {
           (end->getBlock() == block && end->isBeforeInBlock(user)))
         continue;
       if (auto product = dyn_cast<WgmmaOp>(user);
-          product && product.getA() == value)
+          product && llvm::is_contained(product->getOperands(), value))
         return true;
       bool keepsAll = user->hasTrait<OpTrait::Elementwise>() ||
                       isa<linalg::BroadcastOp>(user);

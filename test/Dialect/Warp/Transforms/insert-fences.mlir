@@ -149,7 +149,7 @@ gdn_warp.kernel @named() threads(256) shared(0) {
 }
 
 // What threads load from a slot that a copy fills next is there before they arrive: a fence stands behind the last load,
-// but for a load that a product takes before the visit ends.
+// but for a load that a product takes, or adds to, before the visit ends.
 // CHECK-LABEL: gdn_warp.kernel @refill(
 // CHECK: gdn_warp.role "load"
 // CHECK: gdn_warp.fragment_load
@@ -157,7 +157,7 @@ gdn_warp.kernel @named() threads(256) shared(0) {
 // CHECK-NOT: gdn_warp.fence
 // CHECK: gdn_warp.role "multiply"
 // CHECK-NOT: gdn_warp.fence
-gdn_warp.kernel @refill(%x: memref<?x64xbf16>) threads(384) shared(0) {
+gdn_warp.kernel @refill(%x: memref<?x64xbf16>) threads(512) shared(0) {
   %c0 = arith.constant 0 : index
   %in = gdn_warp.channel "in" depth(2) : !gdn_warp.channel<!tile>
   gdn_warp.role "move" warps(0, 1) {
@@ -175,6 +175,15 @@ gdn_warp.kernel @refill(%x: memref<?x64xbf16>) threads(384) shared(0) {
     %u = arith.negf %t : tensor<64x64xbf16, #gdn_warp.fragment>
     gdn_warp.wgmma_fence
     %p = gdn_warp.wgmma %u, %s : tensor<64x64xbf16, #gdn_warp.fragment>, !tile -> tensor<64x64xf32, #gdn_warp.fragment>
+    gdn_warp.wgmma_commit
+    %q = gdn_warp.wgmma_wait 0 of %p : tensor<64x64xf32, #gdn_warp.fragment>
+  }  gdn_warp.role "add" warps(12, 4) {
+    %ones = arith.constant dense<1.0> : tensor<64x64xbf16, #gdn_warp.fragment>
+    %s = gdn_warp.slot get %in[0] at %c0 : !gdn_warp.channel<!tile> -> !tile
+    %t = gdn_warp.fragment_load %s : !tile -> tensor<64x64xbf16, #gdn_warp.fragment>
+    %u = arith.extf %t : tensor<64x64xbf16, #gdn_warp.fragment> to tensor<64x64xf32, #gdn_warp.fragment>
+    gdn_warp.wgmma_fence
+    %p = gdn_warp.wgmma %ones, %s into(%u : tensor<64x64xf32, #gdn_warp.fragment>) : tensor<64x64xbf16, #gdn_warp.fragment>, !tile -> tensor<64x64xf32, #gdn_warp.fragment>
     gdn_warp.wgmma_commit
     %q = gdn_warp.wgmma_wait 0 of %p : tensor<64x64xf32, #gdn_warp.fragment>
   }
