@@ -42,7 +42,7 @@ gdn_warp.schedule_template @fused.channel_gates schedules ["cta_per_head", "cta_
     channels [#keys, #values, #vectors, #decayed, #m, #triangles, #output]
 
 // The warp that makes gates elsewhere sums the squares of rows; the one that moves makes beta and masks.
-#norms_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 96, steps = ["load", "gates"], delayed_steps = ["store"], delay = <2 iterations>, prefetch_distance = <2 chunks>, interleave_chunks = true>
+#norms_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 96, steps = ["load", "gates"], delayed_steps = ["store"], delay = <2 iterations>, prefetch_distance = <2 chunks>>
 #norms = #gdn_warp.role_template<name = "norms", warps = 1, registers = 96, steps = ["norms", "query_norms"], loop_chunks = true>
 #pair_norms = #gdn_warp.role_template<name = "norms", warps = 1, registers = 96, steps = ["norms", "query_norms"], loop_chunks = true, alternate_ctas = true>
 #norms_keys = #gdn_warp.channel_template<name = "keys", depth = <fill 1 to 4 chunks>, from = ["load"], to = ["norms", "prepare"], slot_per_chunk = true>
@@ -55,7 +55,7 @@ gdn_warp.schedule_template @fused.channel_gates schedules ["cta_per_head", "cta_
 // stores: the keys of an iteration are loaded, summed, decayed and solved while the state is at the two before it. Two warps
 // sum squares, so that both chunks have theirs as soon.
 #piece_prepare = #gdn_warp.role_template<name = "prepare", warps = 8, registers = 136, steps = ["decay", "scores"], round_robin = true, warps_per_turn = 4, loop_chunks = true, alternate_ctas = true, loop_pieces = true, hand_on_early = true>
-#piece_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 56, steps = ["load", "gates"], delayed_steps = ["store"], delay = <3 iterations>, prefetch_distance = <2 chunks>, interleave_chunks = true>
+#piece_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 56, steps = ["load", "gates"], delayed_steps = ["store"], delay = <3 iterations>, prefetch_distance = <2 chunks>>
 #piece_solve = #gdn_warp.role_template<name = "solve", warps = 1, registers = 56, steps = ["solve"], loop_chunks = true, alternate_ctas = true>
 #piece_norms = #gdn_warp.role_template<name = "norms", warps = 2, registers = 56, steps = ["norms", "query_norms"], round_robin = true, loop_chunks = true, alternate_ctas = true>
 #piece_state = #gdn_warp.role_template<name = "state", warps = 4, registers = 184, steps = ["state"], loop_chunks = true>
