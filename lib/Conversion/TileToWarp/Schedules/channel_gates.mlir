@@ -42,7 +42,7 @@ gdn_warp.schedule_template @fused.channel_gates schedules ["cta_per_head", "cta_
     channels [#keys, #values, #vectors, #decayed, #m, #triangles, #output]
 
 // The warp that makes gates elsewhere sums the squares of rows; the one that moves makes beta and masks.
-#norms_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 96, steps = ["load", "gates"], delayed_steps = ["store"], delay = <2 iterations>, prefetch_distance = <2 chunks>>
+#norms_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 96, steps = ["load", "gates"], delayed_steps = ["store"], delay = <2 iterations>, prefetch_distance = <2 chunks>, interleave_chunks = true>
 #norms = #gdn_warp.role_template<name = "norms", warps = 1, registers = 96, steps = ["norms", "query_norms"], loop_chunks = true>
 #pair_norms = #gdn_warp.role_template<name = "norms", warps = 1, registers = 96, steps = ["norms", "query_norms"], loop_chunks = true, alternate_ctas = true>
 #norms_keys = #gdn_warp.channel_template<name = "keys", depth = <fill 1 to 4 chunks>, from = ["load"], to = ["norms", "prepare"], slot_per_chunk = true>
