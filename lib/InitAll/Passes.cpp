@@ -68,6 +68,7 @@ void gdn::registerPasses() {
   tile::registerVectorizePass();
   tile::registerVerifyTileFormPass();
   warp::registerAllocateSharedPass();
+  warp::registerCarryQuotientsPass();
   warp::registerDelayConversionsPass();
   warp::registerGroupProductsPass();
   warp::registerHoistScalarsPass();

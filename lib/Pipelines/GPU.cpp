@@ -87,6 +87,8 @@ void gdn::buildTileToWarpPipeline(OpPassManager &manager,
     kernels.addPass(warp::createAllocateSharedPass());
     kernels.addPass(warp::createLowerPublishPass());
     kernels.addPass(warp::createLowerChannelsPass({options.lanesArrive}));
+    // divisions of iterations --> counters
+    kernels.addPass(warp::createCarryQuotientsPass());
     kernels.addPass(createCanonicalizerPass());
     kernels.addPass(createCSEPass());
     kernels.addPass(warp::createMergeBranchesPass());

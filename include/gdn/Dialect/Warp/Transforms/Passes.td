@@ -9,7 +9,7 @@
 #ifndef GDN_DIALECT_WARP_TRANSFORMS_PASSES_TD
 #define GDN_DIALECT_WARP_TRANSFORMS_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "gdn/Dialect/Warp/Transforms/LoopPasses.td"
 
 def VerifyExplicitFormPass : Pass<"gdn-warp-verify-explicit-form", "::mlir::ModuleOp"> {
   let summary = "Check that kernels fit the chip";
