@@ -58,6 +58,9 @@ private:
   SmallVector<Operation *> orderOps(Block &block, Attribute step);
   void copyOps(Block &block, function_ref<bool(Operation *)> wanted);
   void copyIteration(Value index, Value begin, bool late);
+  bool leads(Operation *op);
+  int64_t getLeadingEvery(Operation *op);
+  void copyLeading(Value begin, function_ref<bool(Operation *)> wanted);
   void copyRolled(Value begin, function_ref<bool(Operation *)> wanted,
                   bool late);
   void copyInTurn(Value number, function_ref<bool(Operation *)> wanted);

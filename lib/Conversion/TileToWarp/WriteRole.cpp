@@ -248,14 +248,17 @@ void RoleWriter::copyIteration(Value index, Value begin, bool late) {
 }
 
 /// The chunks of an iteration that begins at token `begin` as a loop: what it
-/// does for the first is done for each. What is late carries nothing, nor does
-/// who takes turns.
+/// does for the first is done for each, but for what leads. What is late
+/// carries nothing, nor does who takes turns.
 void RoleWriter::copyRolled(Value begin, function_ref<bool(Operation *)> wanted,
                             bool late) {
   int64_t chunks = partition.schedule.getChunksPerIteration();
+  bool mayLead = !late && !spec.getRoundRobin() && !spec.getAlternateCtas();
+  if (mayLead)
+    copyLeading(begin, wanted);
   SmallVector<IRMapping> outside = maps;
   SmallVector<std::pair<unsigned, unsigned>> kept;
-  if (!late && !spec.getRoundRobin() && !spec.getAlternateCtas())
+  if (mayLead)
     kept = getKept();
   ValueRange arguments = getLoop().getRegionIterArgs();
   SmallVector<Value> inits = llvm::map_to_vector(kept, [&](auto place) {
@@ -275,7 +278,9 @@ void RoleWriter::copyRolled(Value begin, function_ref<bool(Operation *)> wanted,
       b, loc, chunk, arith::DivUIOp::create(b, loc, step, createIndex(chunks)));
   maps[0].map(getLoop().getInductionVar(),
               Value(arith::AddIOp::create(b, loc, begin, tokens)));
-  auto isFirst = [&](Operation *op) { return wanted(op) && getChunk(op) == 0; };
+  auto isFirst = [&](Operation *op) {
+    return wanted(op) && getChunk(op) == 0 && (!mayLead || !leads(op));
+  };
   if (spec.getRoundRobin()) {
     Value number = arith::AddIOp::create(
         b, loc, arith::MulIOp::create(b, loc, iteration, createIndex(chunks)),

@@ -672,6 +672,71 @@ func.func @host(%t: index, %x: memref<1x?x4xf32>, %y: memref<1x32x4xf32>) {
 
 // -----
 
+// What only the first chunk of an iteration does stands in front of the loop over chunks, where it needs nothing of a chunk. What
+// does stays, under its condition.
+#schedule = #gdn_warp.schedule<chunks_per_iteration = 2, v_tiles = 1, roles = [
+    <name = "state", warps = 4, registers = 96, steps = ["load", "state"], loop_chunks = true>], channels = []>
+
+// CHECK-LABEL: gdn_warp.kernel @leading(
+// CHECK: gdn_warp.role "state"
+// CHECK: scf.for {{.*}} iter_args(%[[STATE:.*]] = %{{.*}}) -> (tensor<32xf32>)
+// CHECK-NOT: scf.if
+// CHECK: gdn_tile.store %[[STATE]], %z[
+// CHECK: scf.for %[[CHUNK:.*]] = {{.*}} iter_args(%[[NOW:.*]] = %[[STATE]]) -> (tensor<32xf32>) {
+// CHECK-NOT: gdn_tile.store %[[NOW]]
+// CHECK: %[[SUM:.*]] = arith.addf %[[NOW]],
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq,
+// CHECK: scf.if %[[FIRST]] {
+// CHECK-NEXT: gdn_tile.store %[[SUM]], %y[
+// CHECK-NEXT: } {gdn_tile.chunk = 0 : i64, gdn_tile.every = 2 : i64}
+// CHECK-NOT: gdn_tile.store
+// CHECK: } {gdn_warp.chunks = 2 : i64}
+gdn_tile.program @leading(%x: memref<1x?x4xf32>) outs(%y: memref<?x32xf32>, %z: memref<?x32xf32>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) attributes {gdn_warp.schedule = #schedule} {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<32xf32>
+  %last = scf.for %t = %begin to %end step %c64 iter_args(%state = %zero) -> (tensor<32xf32>) {
+    %since = arith.subi %t, %begin : index
+    %rest = arith.remui %since, %c64 : index
+    %first = arith.cmpi eq, %rest, %c0 : index
+    scf.if %first {
+      %place = arith.divui %since, %c64 : index
+      gdn_tile.store %state, %z[%place, %c0] axes [1] {gdn_tile.step = "state"} : tensor<32xf32> -> memref<?x32xf32>
+    } {gdn_tile.chunk = 0, gdn_tile.every = 2}
+    %x0 = gdn_tile.load %x[%batch, %t, %h] axes [1] until(%end, dim = 1) {gdn_tile.chunk = 0, gdn_tile.step = "load"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %s0 = arith.addf %state, %x0 {gdn_tile.chunk = 0, gdn_tile.step = "state"} : tensor<32xf32>
+    scf.if %first {
+      gdn_tile.store %s0, %y[%since, %c0] axes [1] {gdn_tile.step = "state"} : tensor<32xf32> -> memref<?x32xf32>
+    } {gdn_tile.chunk = 0, gdn_tile.every = 2}
+    %t1 = arith.addi %t, %c32 : index
+    %since1 = arith.subi %t1, %begin : index
+    %rest1 = arith.remui %since1, %c64 : index
+    %first1 = arith.cmpi eq, %rest1, %c0 : index
+    scf.if %first1 {
+      %place = arith.divui %since1, %c64 : index
+      gdn_tile.store %s0, %z[%place, %c0] axes [1] {gdn_tile.step = "state"} : tensor<32xf32> -> memref<?x32xf32>
+    } {gdn_tile.chunk = 1, gdn_tile.every = 2}
+    %x1 = gdn_tile.load %x[%batch, %t1, %h] axes [1] until(%end, dim = 1) {gdn_tile.chunk = 1, gdn_tile.step = "load"}
+        : memref<1x?x4xf32> -> tensor<32xf32>
+    %s1 = arith.addf %s0, %x1 {gdn_tile.chunk = 1, gdn_tile.step = "state"} : tensor<32xf32>
+    scf.if %first1 {
+      gdn_tile.store %s1, %y[%since1, %c0] axes [1] {gdn_tile.step = "state"} : tensor<32xf32> -> memref<?x32xf32>
+    } {gdn_tile.chunk = 1, gdn_tile.every = 2}
+    scf.yield %s1 : tensor<32xf32>
+  }
+}
+func.func @host(%t: index, %x: memref<1x?x4xf32>, %y: memref<?x32xf32>, %z: memref<?x32xf32>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  gdn_tile.launch @leading grid(%c1, %c4, %c1) tokens(%t) ins(%x : memref<1x?x4xf32>) outs(%y, %z : memref<?x32xf32>, memref<?x32xf32>)
+  return
+}
+
+// -----
+
 // What several work items of a sequence may clear, one clears: tiles that take the chunks in turn, and heads that a loop
 // goes over, whose part of an array without channels is all of it.
 #schedule = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [
