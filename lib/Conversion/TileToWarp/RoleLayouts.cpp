@@ -53,6 +53,8 @@ LogicalResult RoleLayouts::convertIf(scf::IfOp branch) {
   if (Attribute likely =
           branch->getAttr(tile::TileDialect::getLikelyAttrName()))
     copy->setAttr(WarpDialect::getLikelyAttrName(), likely);
+  if (branch->hasAttr(tile::kSeldomAttrName))
+    copy->setAttr(WarpDialect::getLateAddressesAttrName(), b.getUnitAttr());
   if (failed(convertBranch(branch, copy, /*isThen=*/true)) ||
       (hasElse && failed(convertBranch(branch, copy, /*isThen=*/false))))
     return failure();

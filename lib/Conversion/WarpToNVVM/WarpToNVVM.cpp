@@ -23,6 +23,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 #define DEBUG_TYPE "convert-gdn-warp-to-nvvm"
 
@@ -145,6 +146,34 @@ static void voteOnBranches(ModuleOp module) {
   });
 }
 
+/// Branches that make what they make of numbers take those of loops as copies
+/// that LLVM does not see through: what it makes of the numbers themselves it
+/// may make before the branch, in each iteration.
+static void copyNumbers(ModuleOp module) {
+  module.walk([](scf::IfOp branch) {
+    if (!branch->hasAttr(WarpDialect::getLateAddressesAttrName()))
+      return;
+    scf::ForOp loop;
+    for (auto around = branch->getParentOfType<scf::ForOp>(); around;
+         around = around->getParentOfType<scf::ForOp>())
+      loop = around;
+    SetVector<Value> used;
+    getUsedValuesDefinedAbove(branch.getThenRegion(), used);
+    auto b =
+        ImplicitLocOpBuilder::atBlockBegin(branch.getLoc(), branch.thenBlock());
+    for (Value number : used) {
+      if (!loop || loop.isDefinedOutsideOfLoop(number) ||
+          !number.getType().isInteger(32) || matchPattern(number, m_Constant()))
+        continue;
+      Value copy =
+          createAsm(b, number.getType(), number, "mov.b32 $0, $1;", "=r,r")
+              .getResult(0);
+      replaceAllUsesInRegionWith(number, copy, branch.getThenRegion());
+      copy.getDefiningOp()->setOperand(0, number);
+    }
+  });
+}
+
 /// Notes on views and arrays that the loops of a role access that their
 /// addresses are to be late.
 static void markLateAddresses(ModuleOp module) {
@@ -225,6 +254,7 @@ struct ConvertGDNWarpToNVVM
     createSharedSymbol(module);
     voteOnBranches(module);
     hintBranches(module);
+    copyNumbers(module);
     markLateAddresses(module);
     markTurns(module);
     for (KernelOp kernel : all)

@@ -340,3 +340,22 @@ gdn_warp.kernel @wide(%x: memref<?x64xf32>) threads(256) shared(0) attributes {g
     gdn_tile.store %less, %x[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : tensor<64x32xf32> -> memref<?x64xf32>
   }
 }
+
+// -----
+
+#one = #gdn_warp.schedule<chunks_per_iteration = 1, v_tiles = 1, roles = [], channels = []>
+
+// What few iterations run makes its addresses, and what it makes of numbers, there.
+// CHECK-LABEL: gdn_warp.kernel @seldom(
+// CHECK: scf.if
+// CHECK: gdn_warp.array_store {{.*}} {gdn_warp.late_addresses}
+// CHECK: } {gdn_warp.late_addresses, gdn_warp.likely = false}
+gdn_warp.kernel @seldom(%x: memref<?x64xf32>, %y: memref<?x64xf32>, %is: i1) threads(128) shared(0) attributes {gdn_warp.schedule = #one} {
+  %c0 = arith.constant 0 : index
+  gdn_warp.role "state" warps(0, 4) {
+    %tile = gdn_tile.load %x[%c0, %c0] axes [0, 1] {gdn_tile.step = "state"} : memref<?x64xf32> -> tensor<64x64xf32>
+    scf.if %is {
+      gdn_tile.store %tile, %y[%c0, %c0] axes [0, 1] {gdn_tile.seldom, gdn_tile.step = "state"} : tensor<64x64xf32> -> memref<?x64xf32>
+    } {gdn_tile.likely = false, gdn_tile.seldom}
+  }
+}

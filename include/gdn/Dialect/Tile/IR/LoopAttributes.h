@@ -64,8 +64,9 @@ inline constexpr llvm::StringLiteral kOwnRowsAttrName = "gdn_tile.own_rows";
 inline constexpr llvm::StringLiteral kBeforeLoopsAttrName =
     "gdn_tile.before_loops";
 
-/// Unit attribute of a `gdn_tile.store` that few iterations of a loop run: a
-/// kernel makes its addresses there, and none of them waits in registers.
+/// Unit attribute of a `gdn_tile.store`, or an `scf.if`, that few iterations of
+/// a loop run: a kernel makes the store's addresses there, or what the branch
+/// makes of numbers, and none of it waits in registers.
 inline constexpr llvm::StringLiteral kSeldomAttrName = "gdn_tile.seldom";
 
 /// Unit attribute of a `memref.load`: other work items may store the element
