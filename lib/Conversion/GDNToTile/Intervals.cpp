@@ -114,7 +114,6 @@ KeptStates gdn::readKeptStates(Program &p) {
   if (endsInBlocks(p))
     up = arith::AddIOp::create(b, up, constant(p, kLoopTokens - 1));
   kept.blocks = once(arith::DivUIOp::create(b, up, constant(p, kLoopTokens)));
-  kept.inverse = once(arith::DivUIOp::create(b, constant(p, -1), kept.blocks));
   // A row of a pool decides about it.
   once(p.begin);
   Value tokens = arith::SubIOp::create(b, p.end, p.begin);
@@ -147,18 +146,19 @@ static Value readRow(Program &p, Value number) {
 static void keepNumber(Program &p, const KeptStates &kept, Value number,
                        Value isEnd, function_ref<Value()> read) {
   TileBuilder &b = p.b;
-  Value isKept =
-      both(p, compare(p, arith::CmpIPredicate::ne, number, constant(p, 0)),
-           compare(p, arith::CmpIPredicate::ule, number, kept.count));
   OpBuilder::InsertionGuard guard(b);
   auto enter = [&](Value condition) {
     auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
     // Most iterations keep nothing.
     branch->setAttr(tile::TileDialect::getLikelyAttrName(),
                     b.getBoolAttr(false));
+    branch->setAttr(tile::kSeldomAttrName, b.getUnitAttr());
     b.setInsertionPointToStart(branch.thenBlock());
   };
-  enter(both(p, isEnd, isKept));
+  // Asked in each iteration, so this goes first, alone.
+  enter(isEnd);
+  enter(both(p, compare(p, arith::CmpIPredicate::ne, number, constant(p, 0)),
+             compare(p, arith::CmpIPredicate::ule, number, kept.count)));
   Value row = readRow(p, number);
   enter(compare(p, arith::CmpIPredicate::sge, row, p.zero));
   Value state = read();
@@ -178,21 +178,15 @@ struct Place {
 };
 } // namespace
 
-/// The role that all others wait for asks this in each iteration: so it is a
-/// product with the inverse, which is right or one too few, and no division.
+/// Kernels count quotient and rest of blocks from one to the next
+/// (gdn-warp-carry-quotients).
 static Place findPlace(Program &p, const KeptStates &kept, Value place) {
   TileBuilder &b = p.b;
-  Value tokens = b.toI32(arith::SubIOp::create(b, place, p.begin));
-  Value blocks = arith::DivUIOp::create(b, tokens, constant(p, kLoopTokens));
-  Value low = arith::MulUIExtendedOp::create(b, blocks, kept.inverse).getHigh();
-  Value more = arith::AddIOp::create(b, low, constant(p, 1));
-  auto endOf = [&](Value intervals) -> Value {
-    return arith::MulIOp::create(b, intervals, kept.blocks);
-  };
-  Value isMore = compare(p, arith::CmpIPredicate::ule, endOf(more), blocks);
-  Value intervals = arith::SelectOp::create(b, isMore, more, low);
-  return {intervals,
-          compare(p, arith::CmpIPredicate::eq, endOf(intervals), blocks)};
+  Value blocks = b.toI32(arith::DivUIOp::create(
+      b, arith::SubIOp::create(b, place, p.begin), b.index(kLoopTokens)));
+  Value rest = arith::RemUIOp::create(b, blocks, kept.blocks);
+  return {arith::DivUIOp::create(b, blocks, kept.blocks),
+          compare(p, arith::CmpIPredicate::eq, rest, constant(p, 0))};
 }
 
 void gdn::keepStateOfChunkT(Program &p, const KeptStates &kept, Value place,

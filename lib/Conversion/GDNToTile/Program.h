@@ -220,11 +220,10 @@ void storeStateT(Program &p, Value state, StringRef name = "final_state");
 Value loadStepT(Program &p, Value t, Value carried);
 Value keepStepT(Program &p, Value t, Value state);
 /// Which states in between a sequence keeps: `count` of them, one after each
-/// `interval` tokens, for which a loop over chunks has whole `blocks`, whose
-/// `inverse` is (2^32 - 1) / blocks, rounded down. Null values in a stage that
-/// keeps none.
+/// `interval` tokens, for which a loop over chunks has whole `blocks`. Null
+/// values in a stage that keeps none.
 struct KeptStates {
-  Value interval, blocks, inverse, count;
+  Value interval, blocks, count;
 };
 KeptStates readKeptStates(Program &p);
 /// Where the loop over chunks of a sequence that keeps such states ends.

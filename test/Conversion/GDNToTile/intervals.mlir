@@ -24,14 +24,18 @@
 // CHECK:   arith.remui %[[TOKENS]], %c64
 // CHECK:   scf.if %{{.*}} {
 // CHECK-NOT: arith.divui {{.*}}before_loops
-// CHECK:     arith.mului_extended
-// CHECK:     arith.cmpi ule, %{{.*}}, %[[COUNT]]
-// CHECK:     scf.if %{{.*}} {
-// CHECK:       arith.cmpi sge, %[[ROW:.*]], %c0
+// CHECK:     %[[REST:.*]] = arith.remui %[[BLOCK:.*]], %[[BLOCKS:.*]] : i32
+// CHECK:     %[[NUMBER:.*]] = arith.divui %[[BLOCK]], %[[BLOCKS]] : i32
+// CHECK:     %[[IS_END:.*]] = arith.cmpi eq, %[[REST]], %c0_i32
+// CHECK:     scf.if %[[IS_END]] {
+// CHECK:       arith.cmpi ule, %[[NUMBER]], %[[COUNT]]
 // CHECK:       scf.if %{{.*}} {
-// CHECK:         math.exp2 %[[G]]
-// CHECK:         arith.mulf %[[STATE]]
-// CHECK:         gdn_tile.store %{{.*}}, %step_states[%[[ROW]], %h, %c0, %c0] axes [3, 2]
+// CHECK:         arith.cmpi sge, %[[ROW:.*]], %c0
+// CHECK:         scf.if %{{.*}} {
+// CHECK:           math.exp2 %[[G]]
+// CHECK:           arith.mulf %[[STATE]]
+// CHECK:           gdn_tile.store %{{.*}}, %step_states[%[[ROW]], %h, %c0, %c0] axes [3, 2]
+// CHECK-COUNT-3: } {gdn_tile.likely = false, gdn_tile.seldom}
 // CHECK: } {gdn_tile.every = 2 : i64}
 // CHECK:   scf.yield
 // CHECK: %[[LENGTH:.*]] = arith.subi %end, %begin
