@@ -37,7 +37,7 @@ namespace {
 /// FLOP by C K, C V and K V; and the arrays of K and of V channels that it
 /// reads or writes.
 struct StageWork {
-  const char *stage;
+  std::string_view stage;
   double byKeys, byValues, byState;
   double keyArrays, valueArrays;
 };
@@ -75,7 +75,7 @@ std::vector<ScheduleCosts> gdn::cost::schedulesOf(std::string_view stage) {
   for (const ScheduleCosts &costs : measuredSchedules()) {
     if (costs.stage == stage)
       rows.push_back(costs);
-    if (costs.stage == std::string_view("fused"))
+    if (costs.stage == "fused")
       forward.push_back(costs);
   }
   if (!rows.empty())
@@ -90,6 +90,9 @@ std::vector<ScheduleCosts> gdn::cost::schedulesOf(std::string_view stage) {
 }
 
 ScheduleCosts gdn::cost::costsOf(Schedule schedule, std::string_view stage) {
+  for (const ScheduleCosts &costs : measuredSchedules())
+    if (costs.stage == stage && costs.name == schedule.name)
+      return costs;
   std::vector<ScheduleCosts> rows = schedulesOf(stage);
   for (const ScheduleCosts &costs : rows)
     if (costs.name == schedule.name)
@@ -209,7 +212,7 @@ double gdn::cost::countBytes(const Problem &p) {
 
 Estimate gdn::cost::estimate(const Problem &p, const Chip &chip,
                              const ScheduleCosts &costs) {
-  if (costs.stage == std::string_view(kTokenStage))
+  if (costs.stage == kTokenStage)
     return estimateTokens(p, chip, costs);
   Lengths lengths = resolve(p, chip);
   int64_t vTiles = std::clamp<int64_t>(p.vTiles, 1, kMaxVTiles);

@@ -11,6 +11,8 @@
 #include "Sequences.h"
 
 #include <algorithm>
+#include <array>
+#include <vector>
 
 using namespace gdn::cost;
 
@@ -97,11 +99,16 @@ static SplitEstimate addLonger(const Problem &p, const Chip &chip,
   Sequences sequences = sequencesOf(p, whole);
   // The host may not know the longest one of packed sequences.
   int64_t most = p.packed ? sequences.tokens : sequences.longest;
+  SplitEstimate shorter = estimateShorter(p, chip, whole, cut.length, request);
   for (int64_t n = 1; n < cut.ofLongest; n *= 2) {
     int64_t tokens = n == 1 ? most : divideCeil(sequences.longest, n);
+    // A slower one than one that may be chosen is not looked at closely.
+    double limit = isSafe(p, best, whole.chosen().seconds, request)
+                       ? best.seconds() + best.slowSeconds()
+                       : kAnySeconds;
     SplitEstimate now = estimateTwoLengths(
-        p, chip, whole, cut.length,
-        divideCeil(tokens, p.chunkTokens) * p.chunkTokens, request);
+        p, chip, whole, shorter,
+        divideCeil(tokens, p.chunkTokens) * p.chunkTokens, request, limit);
     if (isBetter(p, now, best, whole.chosen().seconds, request))
       best = now;
   }
@@ -124,10 +131,11 @@ static SplitEstimate addShorter(const Problem &p, const Chip &chip,
         findLength(sequences, p.chunkTokens, n, kLeastOwnChunks[0]);
     if (!length || length >= cut.length)
       break;
-    SplitEstimate now =
-        estimateTwoLengths(p, chip, whole, length, cut.length, request);
-    if (now.seconds() < std::min(most, best.seconds()) &&
-        isSafe(p, now, whole.chosen().seconds, request))
+    SplitEstimate now = estimateShorter(p, chip, whole, length, request);
+    if (now.seconds() >= std::min(most, best.seconds()))
+      continue;
+    now = estimateTwoLengths(p, chip, whole, now, cut.length, request);
+    if (isSafe(p, now, whole.chosen().seconds, request))
       best = now;
   }
   return best;
@@ -158,7 +166,9 @@ static SplitEstimate leaveSpare(const Problem &p, const Chip &chip,
                               most / p.heads, kLeastOwnChunks[0]);
   if (!length || length >= cut.longerLength)
     return cut;
-  return estimateTwoLengths(p, chip, whole, length, cut.longerLength, request);
+  return estimateTwoLengths(p, chip, whole,
+                            estimateShorter(p, chip, whole, length, request),
+                            cut.longerLength, request);
 }
 
 /// The best of the cuts that fill the multiprocessors: of those that may be
@@ -169,6 +179,8 @@ static std::optional<SplitEstimate> findBest(const Problem &p, const Chip &chip,
   Sequences sequences = sequencesOf(p, whole);
   double wholeSeconds = whole.chosen().seconds;
   std::optional<SplitEstimate> best;
+  std::vector<std::array<int64_t, 4>> tried;
+  tried.reserve(16);
   auto consider = [&](int64_t length, int64_t parts, Schedule schedule,
                       int64_t waves) {
     if (!length ||
@@ -177,6 +189,13 @@ static std::optional<SplitEstimate> findBest(const Problem &p, const Chip &chip,
                 parts * p.heads >
             kMostMaps * chip.multiprocessors)
       return;
+    // Rounds often ask for the same; only the first may add a shorter length.
+    std::array<int64_t, 4> key = {length, parts,
+                                  schedule == Schedule::CtaPerHead,
+                                  waves == 1 || p.gatesChannels};
+    if (std::find(tried.begin(), tried.end(), key) != tried.end())
+      return;
+    tried.push_back(key);
     SplitEstimate now =
         estimateSplit(p, chip, whole, {length, parts, schedule}, request);
     now = addSecondLength(p, chip, whole, request, now, waves);

@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Processors.h"
 #include "Sequences.h"
 
+#include <algorithm>
 #include <cmath>
-#include <vector>
 
 using namespace gdn::cost;
 
@@ -18,9 +19,6 @@ using namespace gdn::cost;
 // docs/data/segments-sweep-h200.csv, which it meets within 10 %
 // (SegmentsSweepTest.cpp).
 
-/// From the begin of a kernel's last CTA, or its end, to the first instruction
-/// of the next.
-static constexpr double kHopSeconds = 0.8e-6;
 /// Behind the last CTA.
 static constexpr double kEndSeconds = 0.5e-6;
 /// Kernels that a forward in segments has more than one of whole sequences.
@@ -107,51 +105,6 @@ static bool forgetsSlowly(const Problem &p) { return !p.gatesChannels; }
 static constexpr int64_t kSlowTokens = 12000;
 
 namespace {
-/// CTAs of kernels that take a multiprocessor each, in the order in which they
-/// are handed out. A kernel begins when every CTA of the one before has begun.
-class Timeline {
-public:
-  Timeline(const Chip &chip, double seconds) : launched(seconds) {
-    free.push_back({seconds, std::max<int64_t>(chip.multiprocessors, 1)});
-  }
-
-  /// `count` CTAs of `seconds` from `ready` on, which they wait for. Returns
-  /// when the last one ends.
-  double add(int64_t count, double seconds, double ready = 0) {
-    double end = launched;
-    while (count > 0) {
-      auto first = std::min_element(
-          free.begin(), free.end(),
-          [](const Group &a, const Group &b) { return a.seconds < b.seconds; });
-      int64_t taken = std::min(count, first->count);
-      double begin = std::max(first->seconds, launched);
-      begun = std::max(begun, begin);
-      double done = std::max(begin, ready) + seconds;
-      first->count -= taken;
-      if (first->count == 0)
-        free.erase(first);
-      free.push_back({done, taken});
-      end = std::max(end, done);
-      count -= taken;
-    }
-    return end;
-  }
-
-  /// What follows is of the next kernel, which does not begin before `ready`.
-  void launch(double ready = 0) {
-    launched = std::max({launched, begun, ready}) + kHopSeconds;
-  }
-
-private:
-  /// So many multiprocessors that are free from then on.
-  struct Group {
-    double seconds;
-    int64_t count;
-  };
-  std::vector<Group> free;
-  double launched, begun = 0;
-};
-
 /// The segments of a call: how many there are, how many more its kernels have
 /// CTAs for, and of how many heads.
 struct Cuts {
@@ -165,9 +118,8 @@ struct Cuts {
   const PassCosts &passes;
   /// What gates and passes make of a chunk of B and of maps.
   double factor;
-  /// What the forward takes behind the scan, which all segments wait for; 0
-  /// where they start on their own.
-  double waitingSeconds;
+  /// Whether the forward of all segments waits for the scan.
+  bool waits;
 };
 
 /// When B and the maps, the scan, and the forward are done.
@@ -189,6 +141,30 @@ static double forwardSeconds(const Cuts &cuts, double chunks) {
              : itemSeconds(kForwardCosts, cuts, chunks);
 }
 
+static double scanSeconds(const Cuts &cuts) {
+  int64_t steps = std::max<int64_t>(cuts.ofLongest * cuts.parts - 2, 0);
+  return cuts.passes.scan + static_cast<double>(steps) * cuts.passes.scanStep;
+}
+
+/// What segments take at least: those that wait before their forward, in one
+/// part each, and others that nothing decays in it.
+static double leastSeconds(const Chip &chip, const Cuts &cuts, int64_t live,
+                           double shown) {
+  if (!cuts.waits)
+    return forwardSeconds(cuts, cuts.chunks);
+  int64_t behind = cuts.segments - cuts.sequences;
+  if (behind <= 0)
+    return 0;
+  double added = itemSeconds(kAddedCosts, cuts,
+                             live ? cuts.chunks : std::min(shown, cuts.chunks));
+  double work = static_cast<double>(behind * live) * added +
+                static_cast<double>(
+                    std::max<int64_t>(behind - cuts.sequences, 0) * live) *
+                    itemSeconds(kMapCosts, cuts, cuts.chunks);
+  return std::max(added, work / static_cast<double>(chip.multiprocessors)) +
+         scanSeconds(cuts);
+}
+
 /// The kernels behind `seconds`, where `live` of the heads have maps and the
 /// segments of the others forget all but their last `shown` chunks: these are
 /// run in front of the segments behind them, or added up by B.
@@ -202,14 +178,14 @@ static Ends simulate(const Chip &chip, const Cuts &cuts, double seconds,
           mapped = std::max<int64_t>(adding - cuts.sequences, 0);
   double part = std::ceil(cuts.chunks / static_cast<double>(cuts.parts));
   shown = std::min(shown, cuts.chunks);
-  Timeline timeline(chip, seconds);
+  Processors timeline(chip, seconds);
   Ends ends;
   auto addIdle = [&](int64_t count) { timeline.add(count, kIdleSeconds); };
   double added = itemSeconds(kAddedCosts, cuts, part), shortAdded = added;
   if (shown < part)
     shortAdded = cuts.passes.shortItem + itemSeconds(kAddedCosts, cuts, shown);
   // Heads of which B adds up what shows.
-  int64_t showing = cuts.waitingSeconds ? forgetful : 0;
+  int64_t showing = cuts.waits ? forgetful : 0;
   ends.maps = timeline.add(adding * live, added);
   ends.maps = std::max(ends.maps, timeline.add(adding * showing, shortAdded));
   addIdle(all * cuts.parts - adding * (live + showing));
@@ -222,14 +198,10 @@ static Ends simulate(const Chip &chip, const Cuts &cuts, double seconds,
   // Whole sequences have nothing to scan.
   int64_t columns = cuts.sequences * cuts.vTiles * kScansOfVTile,
           scanned = behind ? columns * (live + showing) : 0;
-  double steps = static_cast<double>(
-      std::max<int64_t>(cuts.ofLongest * cuts.parts - 2, 0));
-  ends.scan = timeline.add(
-      scanned, cuts.passes.scan + steps * cuts.passes.scanStep, ends.maps);
-  if (cuts.waitingSeconds) {
-    ends.forward = ends.scan + cuts.waitingSeconds;
+  ends.scan = timeline.add(scanned, scanSeconds(cuts), ends.maps);
+  ends.forward = ends.scan;
+  if (cuts.waits)
     return ends;
-  }
   addIdle(columns * cuts.heads - scanned);
   timeline.launch(cuts.isLate ? ends.maps : 0);
   double forward = forwardSeconds(cuts, cuts.chunks);
@@ -269,13 +241,15 @@ struct Shared {
   double seconds = 0;
   /// Whether the forward is launched late; nothing: as is best for this cut.
   std::optional<bool> isLate;
+  /// Which gates it is taken with: those of models, any others.
+  bool decays = true, isSlow = true;
 };
 } // namespace
 
 static SplitEstimate estimateCut(const Problem &p, const Chip &chip,
                                  const Choice &whole, const Cut &cut,
                                  const SplitRequest &request,
-                                 const Shared &shared) {
+                                 const Shared &shared, double most) {
   Sequences sequences = sequencesOf(p, whole);
   SplitEstimate result;
   static_cast<Cut &>(result) = cut;
@@ -305,9 +279,7 @@ static SplitEstimate estimateCut(const Problem &p, const Chip &chip,
                p.gatesChannels,
                passes,
                passes.factor * (p.gatesChannels ? kChannelPasses : 1),
-               request.ownStarts
-                   ? 0
-                   : waitingSeconds(p, chip, sequences, cut, result.segments)};
+               !request.ownStarts};
   auto parts = static_cast<double>(cut.parts);
   auto shown = static_cast<double>(forgetfulChunks(p));
   // A part that is shorter than what shows behind it forgets nothing.
@@ -319,14 +291,26 @@ static SplitEstimate estimateCut(const Problem &p, const Chip &chip,
   auto simulateLive = [&](int64_t live, double behind) {
     return simulate(chip, cuts, start, live, behind);
   };
-  Ends all = simulateLive(p.heads, 0);
-  Ends some = forgets ? simulateLive(liveHeads(p), shown) : all;
+  double least = start + (leastSeconds(chip, cuts, liveHeads(p), shown) +
+                          leastSeconds(chip, cuts, p.heads, shown)) /
+                             2;
+  if (least >= most) {
+    result.scanSeconds = least;
+    return result;
+  }
+  bool isDecayed = forgets && shared.decays;
+  Ends all = {}, some = {};
+  if (shared.isSlow || !isDecayed)
+    all = simulateLive(p.heads, 0);
+  some = isDecayed ? simulateLive(liveHeads(p), shown) : all;
   Ends slow = all;
   if (forgets && forgetsSlowly(p) && cut.length / cut.parts > kSlowTokens)
     slow = simulateLive(0, static_cast<double>(kSlowTokens / p.chunkTokens));
   result.mapSeconds = some.maps;
   result.scanSeconds = some.scan - some.maps;
-  result.forwardSeconds = some.forward - some.scan;
+  result.forwardSeconds =
+      cuts.waits ? waitingSeconds(p, chip, sequences, cut, result.segments)
+                 : some.forward - some.scan;
   result.slowGateSeconds = slow.forward - some.forward;
   result.noDecaySeconds = all.forward - some.forward;
   return result;
@@ -334,31 +318,46 @@ static SplitEstimate estimateCut(const Problem &p, const Chip &chip,
 
 SplitEstimate gdn::cost::estimateSplit(const Problem &p, const Chip &chip,
                                        const Choice &whole, const Cut &cut,
-                                       const SplitRequest &request) {
+                                       const SplitRequest &request,
+                                       double most) {
   Shared shared;
   // A launch that depends on how many segments there are is another kernel.
   if (request.kind == SplitRequest::Kind::Length)
     shared.isLate = false;
-  return estimateCut(p, chip, whole, cut, request, shared);
+  return estimateCut(p, chip, whole, cut, request, shared, most);
+}
+
+static double sampleSeconds(const Problem &p) {
+  return p.gatesChannels ? kChannelSampleSeconds : kSampleSeconds;
+}
+
+SplitEstimate gdn::cost::estimateShorter(const Problem &p, const Chip &chip,
+                                         const Choice &whole, int64_t length,
+                                         const SplitRequest &request) {
+  // Late, the shorter ones have not enough multiprocessors at the end.
+  return estimateCut(p, chip, whole, {length}, request,
+                     {/*empty=*/0, sampleSeconds(p), /*isLate=*/false,
+                      /*decays=*/true, /*isSlow=*/false},
+                     kAnySeconds);
 }
 
 SplitEstimate gdn::cost::estimateTwoLengths(const Problem &p, const Chip &chip,
-                                            const Choice &whole, int64_t length,
+                                            const Choice &whole,
+                                            const SplitEstimate &shorter,
                                             int64_t longer,
-                                            const SplitRequest &request) {
-  // Late, the shorter ones have not enough multiprocessors at the end.
-  Shared shared = {0, p.gatesChannels ? kChannelSampleSeconds : kSampleSeconds,
-                   false};
-  SplitEstimate result = estimateCut(p, chip, whole, {length}, request, shared);
-  shared.empty =
-      result.segments -
+                                            const SplitRequest &request,
+                                            double most) {
+  int64_t empty =
+      shorter.segments -
       std::max<int64_t>(sequencesOf(p, whole).countPieces(longer), 1);
   // The scan holds the forward back then (gdn_tile.hold_back).
-  shared.isLate = true;
-  SplitEstimate other = estimateCut(p, chip, whole, {longer}, request, shared);
+  SplitEstimate other = estimateCut(p, chip, whole, {longer}, request,
+                                    {empty, sampleSeconds(p), /*isLate=*/true,
+                                     /*decays=*/false},
+                                    most - shorter.seconds());
+  SplitEstimate result = shorter;
   result.longerLength = longer;
   result.slowGateSeconds = other.slowSeconds() - result.seconds();
-  result.noDecaySeconds =
-      other.seconds() + other.noDecaySeconds - result.seconds();
+  result.noDecaySeconds = other.seconds() - result.seconds();
   return result;
 }

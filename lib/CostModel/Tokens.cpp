@@ -44,7 +44,7 @@ static constexpr double kBandwidth = 0.968;
 /// from memory and two sums over lanes, which follow one another.
 ScheduleCosts gdn::cost::tokenSchedule() {
   return {kTokenStage,
-          Schedule::Token.name.data(),
+          Schedule::Token.name,
           /*folds=*/false,
           /*takesTurns=*/false,
           /*item=*/{1.2e-6, 0},

@@ -8,7 +8,7 @@
 
 #include "gdn/CostModel/Training.h"
 
-#include "WorkItems.h"
+#include "Sequences.h"
 
 #include <algorithm>
 #include <utility>
@@ -25,41 +25,52 @@ static constexpr double kStateTokens = 64;
 /// The same of both with a gate a channel (docs/experiments/kda.md).
 static constexpr double kChannelGatesSave = 0.14;
 
-/// The kernel of the forward, which saves states every so many tokens, or
-/// nothing.
-static double forwardSeconds(Problem p, const Chip &chip, Schedule schedule,
-                             int64_t stateTokens) {
-  ScheduleCosts costs = costsOf(schedule);
-  if (stateTokens) {
-    bool isPerHead = schedule == Schedule::CtaPerHead;
-    double often = kStateTokens / static_cast<double>(stateTokens);
-    double factor =
-        1 + (p.gatesChannels ? kChannelGatesSave
-             : isPerHead     ? kWritesPerHead + often * kStatesPerHead
-                             : kWritesPerVTile + often * kStatesPerVTile);
-    costs.chunk.first *= factor;
-    costs.chunk.further *= factor;
-    p.stateInterval = stateTokens;
-  }
-  return estimate(p, chip, costs).seconds;
+/// Seconds of the kernel of a forward that saves states, which is launched
+/// early if it has segments.
+static double savingSeconds(const Problem &p, const Chip &chip,
+                            ScheduleCosts costs, bool isCut) {
+  bool isPerHead = Schedule{costs.name} == Schedule::CtaPerHead;
+  double often = kStateTokens / static_cast<double>(p.stateInterval);
+  double factor = 1 + (p.gatesChannels ? kChannelGatesSave
+                       : isPerHead ? kWritesPerHead + often * kStatesPerHead
+                                   : kWritesPerVTile + often * kStatesPerVTile);
+  costs.chunk.first *= factor;
+  costs.chunk.further *= factor;
+  return estimate(p, chip, costs).seconds - (isCut ? costs.launchSeconds : 0);
 }
 
-PassEstimate gdn::cost::estimateSavingForward(const Problem &p,
-                                              const Chip &chip,
-                                              const Choice &whole,
-                                              int64_t length, Schedule schedule,
-                                              int64_t stateTokens) {
-  if (!length)
-    return {0, schedule, forwardSeconds(p, chip, schedule, stateTokens)};
-  SplitEstimate cut =
-      estimateSplit(p, chip, whole, {length, /*parts=*/1, schedule}, {});
-  Problem segments = p;
-  segments.packed = true;
-  segments.sequences = cut.segments;
-  segments.longest = std::min(length, whole.longest);
-  double more = forwardSeconds(segments, chip, schedule, stateTokens) -
-                forwardSeconds(segments, chip, schedule, 0);
-  return {length, schedule, cut.seconds() + more, cut.noDecaySeconds};
+PassEstimate gdn::cost::estimateSavingForward(
+    const Problem &p, const Chip &chip, const Choice &whole, int64_t length,
+    std::optional<Schedule> schedule, int64_t stateTokens, double most) {
+  Problem forward = p;
+  forward.stateInterval = stateTokens;
+  if (length) {
+    forward.packed = true;
+    forward.sequences =
+        std::max<int64_t>(sequencesOf(p, whole).countPieces(length), 1);
+    forward.longest = std::min(length, whole.longest);
+  }
+  PassEstimate result;
+  result.length = length;
+  bool isFirst = true;
+  for (Schedule now : {Schedule::CtaPerHead, Schedule::CtaPerVTile}) {
+    if (now != schedule.value_or(now))
+      continue;
+    double seconds = savingSeconds(forward, chip, costsOf(now), length);
+    if (isFirst || seconds < result.seconds) {
+      result.schedule = now;
+      result.seconds = seconds;
+    }
+    isFirst = false;
+  }
+  if (length) {
+    // Every schedule has the same kernels before it.
+    SplitEstimate cut =
+        estimateSplit(p, chip, whole, {length}, {}, most - result.seconds);
+    result.seconds += cut.mapSeconds + cut.scanSeconds;
+    result.noDecaySeconds = cut.noDecaySeconds;
+  }
+  return result;
 }
 
 PassEstimate gdn::cost::estimateSavedBackward(const Problem &p,
@@ -141,8 +152,8 @@ template <typename EstimateOf>
 static PassEstimate chooseLength(const std::vector<int64_t> &lengths,
                                  const SplitRequest &request, double mostLoss,
                                  EstimateOf estimateOf) {
-  auto estimate = [&](int64_t length) {
-    PassEstimate result = estimateOf(length);
+  auto estimate = [&](int64_t length, double most) {
+    PassEstimate result = estimateOf(length, most);
     if (!request.decays)
       result.seconds += std::exchange(result.noDecaySeconds, 0);
     return result;
@@ -150,16 +161,19 @@ static PassEstimate chooseLength(const std::vector<int64_t> &lengths,
   auto sum = [](const PassEstimate &estimate) {
     return estimate.seconds + estimate.worstSeconds();
   };
-  const PassEstimate plain = estimate(/*length=*/0);
+  const PassEstimate plain = estimate(/*length=*/0, kAnySeconds);
+  if (request.kind != SplitRequest::Kind::Model && !lengths.empty())
+    return estimate(lengths.back(), kAnySeconds);
   PassEstimate chosen = plain;
-  for (int64_t length : lengths) {
-    PassEstimate cut = estimate(length);
-    bool wins = cut.seconds <= (1 - kGain) * plain.seconds &&
-                cut.worstSeconds() <= (1 + mostLoss) * plain.seconds;
-    if (request.kind != SplitRequest::Kind::Model ||
-        (wins && sum(cut) < sum(chosen)))
-      chosen = cut;
-  }
+  // Some lengths first: most of the others are clearly slower than their best.
+  for (size_t step : {8, 1})
+    for (size_t i = 0; i < lengths.size(); i += step) {
+      PassEstimate cut = estimate(lengths[i], sum(chosen) / 2);
+      bool wins = cut.seconds <= (1 - kGain) * plain.seconds &&
+                  cut.worstSeconds() <= (1 + mostLoss) * plain.seconds;
+      if (wins && sum(cut) < sum(chosen))
+        chosen = cut;
+    }
   return chosen;
 }
 
@@ -177,7 +191,7 @@ PassEstimate gdn::cost::chooseBackward(const Problem &p, const Chip &chip,
   std::vector<int64_t> lengths;
   if (isLength || (longest > 0 && p.heads > 0 && p.keyHeads > 0))
     lengths = lengthsOf(longest, limits, request);
-  return chooseLength(lengths, request, kLoss, [&](int64_t length) {
+  return chooseLength(lengths, request, kLoss, [&](int64_t length, double) {
     PassEstimate estimate = estimateBackward(p, chip, longest, length);
     if (length)
       estimate.seconds += leavingSeconds(request, kMoreKernels);
@@ -202,20 +216,16 @@ SavingChoice gdn::cost::chooseSaving(const Problem &p, const Chip &chip,
                          /*leastOfModel=*/0, limits.segments + 1},
                         request);
   SavingChoice choice;
-  choice.forward =
-      chooseLength(lengths, request, kUtmostLoss, [&](int64_t length) {
-        auto by = [&](Schedule schedule) {
-          return estimateSavingForward(p, chip, whole, length, schedule,
-                                       limits.stateTokens);
-        };
-        PassEstimate perHead = by(Schedule::CtaPerHead),
-                     perVTile = by(Schedule::CtaPerVTile);
-        bool isPerHead =
-            limits.isPerHead || perHead.seconds <= perVTile.seconds;
-        return isPerHead ? perHead : perVTile;
+  choice.forward = chooseLength(
+      lengths, request, kUtmostLoss, [&](int64_t length, double most) {
+        return estimateSavingForward(p, chip, whole, length,
+                                     limits.isPerHead
+                                         ? std::optional(Schedule::CtaPerHead)
+                                         : std::nullopt,
+                                     limits.stateTokens, most);
       });
   choice.backward =
-      chooseLength(lengths, request, kUtmostLoss, [&](int64_t length) {
+      chooseLength(lengths, request, kUtmostLoss, [&](int64_t length, double) {
         return estimateSavedBackward(p, chip, whole, length,
                                      limits.stateTokens);
       });

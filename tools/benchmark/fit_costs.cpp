@@ -27,9 +27,10 @@ static void writeRows(const std::vector<MeasuredCall> &calls) {
   for (const ScheduleCosts &costs : schedulesOf(stage))
     std::printf("{\"%s\", \"%s\", %s, %s, {%.1fe-6, %.1fe-6}, {%.3fe-6, "
                 "%.3fe-6}, %.1fe-6},\n",
-                std::string(stage).c_str(), costs.name, flag(costs.folds),
-                flag(costs.takesTurns), digits[0] * 0.1, digits[1] * 0.1,
-                digits[2] * 0.001, digits[3] * 0.001, digits[4] * 0.1);
+                std::string(stage).c_str(), std::string(costs.name).c_str(),
+                flag(costs.folds), flag(costs.takesTurns), digits[0] * 0.1,
+                digits[1] * 0.1, digits[2] * 0.001, digits[3] * 0.001,
+                digits[4] * 0.1);
 }
 
 int main(int argc, char **argv) {

@@ -90,7 +90,7 @@ struct VTileSeconds {
 /// tools/benchmark/fit_costs.cpp writes from measured times.
 struct ScheduleCosts {
   /// The stage op, and the schedule.
-  const char *stage, *name;
+  std::string_view stage, name;
   /// Whether a CTA has all V tiles of a head.
   bool folds;
   /// Whether sequences of one length have a CTA a multiprocessor, which takes
@@ -109,7 +109,7 @@ struct ScheduleCosts {
 };
 
 /// The stage of programs token by token.
-inline constexpr const char *kTokenStage = "recurrent";
+inline constexpr std::string_view kTokenStage = "recurrent";
 /// Its one row: `item` is a work item's state in and out, `chunk` a token.
 ScheduleCosts tokenSchedule();
 

@@ -17,6 +17,8 @@
 
 #include "gdn/CostModel/CostModel.h"
 
+#include <limits>
+
 namespace gdn::cost {
 
 /// What a caller says about segments.
@@ -118,17 +120,29 @@ struct SplitChoice {
 int64_t countSegments(int64_t sequences, int64_t tokens, int64_t length,
                       bool packed);
 
-/// The prediction for one cut.
+inline constexpr double kAnySeconds = std::numeric_limits<double>::infinity();
+
+/// The prediction for one cut. If it clearly takes more than `most`, only so
+/// much is said; of segments that wait the kernels before the forward count.
 SplitEstimate estimateSplit(const Problem &problem, const Chip &chip,
                             const Choice &whole, const Cut &cut,
-                            const SplitRequest &request);
+                            const SplitRequest &request,
+                            double most = kAnySeconds);
 
 /// The same of segments of two lengths, of which the device chooses one for
-/// each sequence by a sample of its gates: the first with gates of models, and
-/// the other one where all heads decay slowly, or nothing.
+/// each sequence by a sample of its gates: the shorter one with gates of
+/// models, and the other one where all heads decay slowly, or nothing. First
+/// the prediction for the shorter one alone, which many may be tried beside.
+/// Where both times together clearly are more than `most`, only so much is
+/// said.
+SplitEstimate estimateShorter(const Problem &problem, const Chip &chip,
+                              const Choice &whole, int64_t length,
+                              const SplitRequest &request);
 SplitEstimate estimateTwoLengths(const Problem &problem, const Chip &chip,
-                                 const Choice &whole, int64_t length,
-                                 int64_t longer, const SplitRequest &request);
+                                 const Choice &whole,
+                                 const SplitEstimate &shorter, int64_t longer,
+                                 const SplitRequest &request,
+                                 double most = kAnySeconds);
 
 /// Decides on segments; `whole` is the choice without them.
 ///

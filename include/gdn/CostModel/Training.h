@@ -80,11 +80,14 @@ double estimateFollowingBackward(const Problem &problem, const Chip &chip,
                                  int64_t longest, int64_t stateTokens,
                                  Schedule schedule);
 
-/// Of a forward by a schedule that saves a state every so many tokens, and of
-/// its backward.
+/// Of a forward that saves a state every so many tokens, by a schedule or by
+/// the faster one, and of its backward. Of a forward that clearly takes more
+/// than `most` only so much is said.
 PassEstimate estimateSavingForward(const Problem &problem, const Chip &chip,
                                    const Choice &whole, int64_t length,
-                                   Schedule schedule, int64_t stateTokens);
+                                   std::optional<Schedule> schedule,
+                                   int64_t stateTokens,
+                                   double most = kAnySeconds);
 PassEstimate estimateSavedBackward(const Problem &problem, const Chip &chip,
                                    const Choice &whole, int64_t length,
                                    int64_t stateTokens);
