@@ -8,9 +8,9 @@
 
 #include "Check.h"
 
-#include "GateForms.h"
 #include "Layout.h"
 #include "Signature.h"
+#include "gdn/GateForms.h"
 
 #include <algorithm>
 #include <cmath>
@@ -270,7 +270,7 @@ void Checker::checkOptions() const {
                 std::isnan(scale) ? "nan"
                 : scale < 0       ? "-inf"
                                   : "inf");
-  const GateForm &form = gateFormOf(call.fact("gate_domain"));
+  const gdn::GateForm &form = gdn::gateFormOf(call.fact("gate_domain"));
   bool isRaw = form.hasParameters();
   if (isRaw && !a.gate.isPresent())
     call.refuse("gate", "a tensor with a raw gate", "None");

@@ -16,9 +16,9 @@
 
 #include "Conversions.h"
 
-#include "GateForms.h"
 #include "Layout.h"
 #include "Signature.h"
+#include "gdn/GateForms.h"
 
 #include <algorithm>
 #include <iterator>

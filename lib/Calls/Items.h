@@ -16,7 +16,7 @@
 #define GDN_LIB_CALLS_ITEMS_H
 
 #include "Check.h"
-#include "GateForms.h"
+#include "gdn/GateForms.h"
 
 #include <algorithm>
 #include <bit>

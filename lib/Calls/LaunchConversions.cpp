@@ -8,8 +8,8 @@
 
 #include "Choice.h"
 #include "Conversions.h"
-#include "GateForms.h"
 #include "Signature.h"
+#include "gdn/GateForms.h"
 
 #include <algorithm>
 #include <cmath>

@@ -9,7 +9,7 @@
 #include "Check.h"
 
 #include "Arguments.h"
-#include "GateForms.h"
+#include "gdn/GateForms.h"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 
 #include "Signature.h"
 
-#include "GateForms.h"
+#include "gdn/GateForms.h"
 
 #include <algorithm>
 #include <span>

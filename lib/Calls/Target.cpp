@@ -10,7 +10,7 @@
 
 #include "Check.h"
 #include "Conversions.h"
-#include "GateForms.h"
+#include "gdn/GateForms.h"
 
 #include <algorithm>
 #include <array>
@@ -147,7 +147,7 @@ bool Search::tryDomains(Signature form, Of functions) {
   for (std::string_view gate : gates)
     for (std::string_view beta : betas) {
       form.gateDomain = gate;
-      if (!gateFormOf(gate).needsBound())
+      if (!gdn::gateFormOf(gate).needsBound())
         form.lowerBound = {};
       form.betaDomain = beta;
       if (look(form, functions))

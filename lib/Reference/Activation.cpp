@@ -16,16 +16,6 @@ using namespace gdn::reference;
 /// Keeps l2norm finite for a zero row (spec 1).
 static constexpr double l2normEpsilon = 1e-6;
 
-static double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
-/// The derivative of sigmoid, without the cancellation of s (1 - s).
-static double sigmoidSlope(double x) { return sigmoid(x) * sigmoid(-x); }
-
-/// log(1 + exp(x)) without overflow.
-static double softplus(double x) {
-  return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
-}
-
 namespace {
 /// One gate value with its parameters.
 struct GateInput {
@@ -44,46 +34,26 @@ static double dtBias(const Problem &p, int64_t index) {
 
 /// The log gate (spec 1).
 static double logGate(const Problem &p, const GateInput &in) {
-  double x = in.raw + in.dtBias;
-  switch (p.gateDomain) {
-  case GateDomain::Log:
-    return in.raw;
-  case GateDomain::Linear:
-    return std::log(in.raw);
-  case GateDomain::Softplus:
-    return -in.expALog * softplus(x);
-  case GateDomain::Bounded:
-    break;
-  }
-  return p.lowerBound * sigmoid(in.expALog * x);
+  return gdn::formOf(p.gateDomain)
+      .gate(in.raw + in.dtBias, in.expALog, p.lowerBound);
 }
 
 static double decay(const Problem &p, const GateInput &in) {
   return p.gateDomain == GateDomain::Linear ? in.raw : std::exp(logGate(p, in));
 }
 
-/// factor * dg, but 0 where dg is: a raw gate of infinite size has a vanishing
-/// gradient, and 0 * inf would make it NaN.
-static double times(double factor, double dg) {
-  return dg == 0 ? 0 : factor * dg;
-}
-
 /// spec 5.5, from d loss / d alpha, with dg = alpha dalpha.
 static GateGradient gateGradient(const Problem &p, const GateInput &in,
                                  double alpha, double dAlpha) {
-  double dg = alpha * dAlpha, x = in.raw + in.dtBias;
-  switch (p.gateDomain) {
-  case GateDomain::Log:
-    return {dg, 0};
-  case GateDomain::Linear:
+  // Where alpha is 0, dg / alpha says nothing.
+  if (p.gateDomain == GateDomain::Linear)
     return {dAlpha, 0};
-  case GateDomain::Softplus:
-    return {-in.expALog * sigmoid(x) * dg, times(logGate(p, in), dg)};
-  case GateDomain::Bounded:
-    break;
-  }
-  double z = in.expALog * x, dz = p.lowerBound * sigmoidSlope(z) * dg;
-  return {in.expALog * dz, times(z, dz)};
+  const gdn::GateForm &form = gdn::formOf(p.gateDomain);
+  double dg = alpha * dAlpha, x = in.raw + in.dtBias;
+  double slope = form.slope(x, in.expALog, p.lowerBound);
+  double rateSlope =
+      form.rateSlope(x, in.expALog, p.lowerBound, logGate(p, in), slope);
+  return {slope * dg, gdn::timesSlope(rateSlope, dg)};
 }
 
 ActivatedChunk::ActivatedChunk(const Problem &problem)

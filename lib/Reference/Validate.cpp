@@ -88,20 +88,6 @@ static std::string checkCuSeqlens(const Problem &p) {
   return {};
 }
 
-namespace {
-/// What is true of a form of gates (GateForms.inc).
-struct GateForm {
-  enum class Parameters { None, Optional, Rate } parameters;
-  enum class Bound { None, Promise, Factor } bound;
-};
-} // namespace
-
-static const GateForm forms[] = {
-#define GDN_GATE_FORM(name, word, neutral, parameters, bound, ...)             \
-  {GateForm::Parameters::parameters, GateForm::Bound::bound},
-#include "gdn/GateForms.inc"
-};
-
 /// Gate parameters belong to a raw gate; elsewhere they would be ignored, which
 /// hides a caller's mistake.
 static std::string checkUnusedGateParameters(const Problem &p) {
@@ -127,14 +113,14 @@ static std::string checkGate(const Problem &p) {
                 : checkArray("gate", p.gate, {b, t, h, k});
   if (!error.empty())
     return error;
-  auto [parameters, bound] = forms[static_cast<int>(p.gateDomain)];
-  if (p.gateKind == GateKind::None || parameters == GateForm::Parameters::None)
+  const gdn::GateForm &form = gdn::formOf(p.gateDomain);
+  if (p.gateKind == GateKind::None || !form.hasParameters())
     return checkUnusedGateParameters(p);
 
   // Written so that NaN is refused too.
-  if (bound == GateForm::Bound::Factor && !(p.lowerBound < 0))
+  if (form.needsBound() && !(p.lowerBound < 0))
     return "expected lower_bound < 0, got " + std::to_string(p.lowerBound);
-  if (parameters == GateForm::Parameters::Rate || !p.aLog.empty())
+  if (form.needsRate() || !p.aLog.empty())
     error = checkArray("a_log", p.aLog, {h});
   if (!error.empty() || p.dtBias.empty())
     return error;

@@ -21,6 +21,8 @@
 #ifndef GDN_REFERENCE_REFERENCE_H
 #define GDN_REFERENCE_REFERENCE_H
 
+#include "gdn/GateForms.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -45,10 +47,7 @@ enum class GateKind {
 /// g itself, at most 0, of which -inf is legal and means a decay of exactly 0;
 /// alpha itself, in [0, 1]; or, with x = number + dt_bias, -exp(A_log)
 /// softplus(x) = g, or lowerBound sigmoid(exp(A_log) x) = g.
-enum class GateDomain {
-#define GDN_GATE_FORM(name, ...) name,
-#include "gdn/GateForms.inc"
-};
+using ::gdn::GateDomain;
 
 /// The order of the last two dimensions of every state.
 enum class StateLayout { KV, VK };

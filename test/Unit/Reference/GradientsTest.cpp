@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 using namespace gdn::reference;
 using namespace gdn::reference::test;
@@ -138,6 +139,18 @@ TEST(GradientsTest, RawGates) {
       p.lowerBound = -1.5;
       checkGradients(p);
     }
+}
+
+// Nothing moves a gate that is as far as it can be, however large its input is.
+TEST(GradientsTest, InfiniteRawGates) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  for (double x : {inf, -inf}) {
+    const gdn::GateForm &form = gdn::formOf(GateDomain::Bounded);
+    double gate = form.gate(x, 1, -5), slope = form.slope(x, 1, -5);
+    EXPECT_EQ(gate, x > 0 ? -5 : 0);
+    EXPECT_EQ(slope, 0);
+    EXPECT_EQ(form.rateSlope(x, 1, -5, gate, slope), 0);
+  }
 }
 
 // Without a_log and dt_bias the bounded gate is lowerBound sigmoid(a).
