@@ -96,32 +96,19 @@ LogicalResult RoleLayouts::checkTile(Value old) {
   return success();
 }
 
-/// What each encoding asks of a vector's size.
+/// What each encoding asks of a vector's size; one of fewer rows becomes that
+/// of all rows of a fragment.
 LogicalResult RoleLayouts::checkVector(Value old, Attribute encoding) {
   auto type = cast<RankedTensorType>(old.getType());
-  int64_t size = type.getDimSize(0), lanes = format::kWarpThreads;
-  bool fits;
-  if (isa<RowsAttr>(encoding))
-    fits = size % format::kWarpRows == 0 && size <= format::kWgmmaRows;
-  else if (isa<ColumnsAttr>(encoding))
-    fits = size % format::kWgmmaColumnUnit == 0 &&
-           size <= format::kMaxWgmmaColumns;
-  else
-    fits = size % lanes == 0 || size == lanes / 2 || size == lanes / 4 ||
-           size == 1;
-  if (fits)
-    return success();
-  InFlightDiagnostic error = emitOpErrorAt(old);
-  if (isa<RowsAttr>(encoding))
-    error << "expected a multiple of " << format::kWarpRows << " rows up to "
-          << format::kWgmmaRows;
-  else if (isa<ColumnsAttr>(encoding))
-    error << "expected a multiple of " << format::kWgmmaColumnUnit
-          << " columns up to " << format::kMaxWgmmaColumns;
-  else
-    error << "expected a vector of 1, " << lanes / 4 << ", " << lanes / 2
-          << " or a multiple of " << lanes << " elements over lanes";
-  return error << ", got " << type;
+  auto error = [&] { return emitOpErrorAt(old); };
+  if (!isa<RowsAttr>(encoding))
+    return cast<VerifiableTensorEncoding>(encoding).verifyEncoding(
+        type.getShape(), type.getElementType(), error);
+  int64_t rows = type.getDimSize(0);
+  if (rows > format::kWgmmaRows || rows % format::kWarpRows != 0)
+    return error() << "expected a multiple of " << format::kWarpRows
+                   << " rows up to " << format::kWgmmaRows << ", got " << type;
+  return success();
 }
 
 FailureOr<Value> RoleLayouts::loadFragment(Value old, const InShared &place) {

@@ -224,7 +224,7 @@ gdn_warp.kernel @k() threads(160) shared(0) {
 
 // A vector over lanes fills them, or repeats in them.
 gdn_warp.kernel @k(%a : memref<?x64xf32>) threads(128) shared(1024) {
-  // expected-error @below {{expected a vector of 1, 8, 16 or a multiple of 32 elements, got shape [48]}}
+  // expected-error @below {{expected a vector of a multiple or a divisor of 32 elements, got shape [48]}}
   %f = tensor.empty() : tensor<48xf32, #gdn_warp.lanes>
 }
 

@@ -198,12 +198,11 @@ RowsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
 LogicalResult
 LanesAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                           function_ref<InFlightDiagnostic()> emitError) const {
-  int64_t lanes = format::kWarpThreads;
+  constexpr int64_t kLanes = format::kWarpThreads;
   if (shape.size() != 1 || shape[0] <= 0 ||
-      (shape[0] % lanes != 0 && shape[0] != lanes / 2 &&
-       shape[0] != lanes / 4 && shape[0] != 1))
-    return emitError() << "expected a vector of 1, 8, 16 or a multiple of "
-                       << lanes << " elements, got shape [" << shape << "]";
+      (shape[0] % kLanes != 0 && kLanes % shape[0] != 0))
+    return emitError() << "expected a vector of a multiple or a divisor of "
+                       << kLanes << " elements, got shape [" << shape << "]";
   return success();
 }
 

@@ -61,8 +61,9 @@ def Warp_RowsAttr : Warp_Encoding<"Rows", "rows"> {
 def Warp_LanesAttr : Warp_Encoding<"Lanes", "lanes"> {
   let summary = "A vector over the lanes of one warp";
   let description = [{
-    Element i of lane l is that of place 32 i + l. A vector of 1, 8 or 16 elements
-    is repeated: lane l holds that of place l mod 1, 8 or 16. Unlike the
+    Element i of lane l is that of place 32 i + l. A vector of fewer elements,
+    which divide the lanes, is repeated: of 8 elements lane l holds that of place
+    l mod 8. Unlike the
     other encodings it is a tile of one warp; every warp that runs an op on it
     has a vector of its own.
 
