@@ -53,12 +53,14 @@ PassEstimate gdn::cost::estimateSavingForward(
   PassEstimate result;
   result.length = length;
   bool isFirst = true;
-  for (Schedule now : {Schedule::CtaPerHead, Schedule::CtaPerVTile}) {
-    if (now != schedule.value_or(now))
+  static const ScheduleCosts rows[] = {costsOf(Schedule::CtaPerHead),
+                                       costsOf(Schedule::CtaPerVTile)};
+  for (const ScheduleCosts &costs : rows) {
+    if (costs.name != schedule.value_or(Schedule{costs.name}).name)
       continue;
-    double seconds = savingSeconds(forward, chip, costsOf(now), length);
+    double seconds = savingSeconds(forward, chip, costs, length);
     if (isFirst || seconds < result.seconds) {
-      result.schedule = now;
+      result.schedule = {costs.name};
       result.seconds = seconds;
     }
     isFirst = false;
@@ -166,8 +168,11 @@ static PassEstimate chooseLength(const std::vector<int64_t> &lengths,
     return estimate(lengths.back(), kAnySeconds);
   PassEstimate chosen = plain;
   // Some lengths first: most of the others are clearly slower than their best.
-  for (size_t step : {8, 1})
+  constexpr size_t kFirst = 8;
+  for (size_t step : {kFirst, size_t(1)})
     for (size_t i = 0; i < lengths.size(); i += step) {
+      if (step == 1 && i % kFirst == 0)
+        continue;
       PassEstimate cut = estimate(lengths[i], sum(chosen) / 2);
       bool wins = cut.seconds <= (1 - kGain) * plain.seconds &&
                   cut.worstSeconds() <= (1 + mostLoss) * plain.seconds;
