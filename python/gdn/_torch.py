@@ -27,9 +27,7 @@ _INPUTS = _torch_backward.INPUTS
 _REST = "float scale, int options, int max_seqlen"
 _SCHEMAS = (
     f"gated_delta_rule({_INPUTS}, {_REST}, bool output_final_state) -> (Tensor, Tensor)",
-    f"gated_delta_rule_out({_INPUTS}, Tensor(a!) out, Tensor(b!)? final_state, Tensor? state_indices, "
-    "Tensor? has_initial_state, Tensor(c!)? step_states, Tensor? step_indices, Tensor? num_accepted, Tensor? parents, "
-    f"Tensor? step_starts, Tensor? step_intervals, {_REST}) -> ()",
+    f"gated_delta_rule_out({', '.join(map(_torch_backward.declare, TENSORS))}, {_REST}) -> ()",
 )
 
 

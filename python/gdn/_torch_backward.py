@@ -18,14 +18,18 @@ from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
 from . import _library, _torch_backward_gpu, _torch_saved
-from ._arguments import NO_POOL, TENSORS
+from ._arguments import NO_POOL, OUTPUTS, TENSORS
 from ._torch_checks import refuse_derivatives
 
+
+def declare(name: str) -> str:
+    """A tensor of a call in an operator's schema, with a letter if it is written."""
+    written = f"({'abc'[OUTPUTS.index(name)]}!)" if name in OUTPUTS else ""
+    return f"Tensor{written}{'' if name in ('q', 'k', 'v', 'out') else '?'} {name}"
+
+
 #: The inputs of a call in an operator's schema, and the gradients of those that have one.
-INPUTS = (
-    "Tensor q, Tensor k, Tensor v, Tensor? g, Tensor? beta, Tensor? A_log, Tensor? dt_bias, Tensor? initial_state, "
-    "Tensor? cu_seqlens"
-)
+INPUTS = ", ".join(map(declare, TENSORS[: TENSORS.index("out")]))
 _GRADIENTS = f"({', '.join(['Tensor'] * 8)})"
 _REST = "Tensor? d_o, Tensor? d_final_state"
 #: The backward of inputs, the forward that saves, and the backward of what it saved: the forward's inputs, the gradients of
