@@ -19,6 +19,7 @@ namespace gdn::cost {
 /// From the begin of a kernel's last CTA, or its end, to the first instruction
 /// of the next.
 inline constexpr double kHopSeconds = 0.8e-6;
+
 /// CTAs of kernels that take a multiprocessor each, in the order in which they
 /// are handed out. A kernel begins when every CTA of the one before has begun.
 class Processors {

@@ -241,8 +241,9 @@ struct Shared {
   double seconds = 0;
   /// Whether the forward is launched late; nothing: as is best for this cut.
   std::optional<bool> isLate;
-  /// Which gates it is taken with: those of models, any others.
-  bool decays = true, isSlow = true;
+  /// Which times are asked for: with gates of models, and with gates that decay
+  /// slowly or nothing. Without the one they are the other's.
+  bool asksDecayed = true, asksSlow = true;
 };
 } // namespace
 
@@ -298,13 +299,14 @@ static SplitEstimate estimateCut(const Problem &p, const Chip &chip,
     result.scanSeconds = least;
     return result;
   }
-  bool isDecayed = forgets && shared.decays;
+  bool isDecayed = forgets && shared.asksDecayed;
   Ends all = {}, some = {};
-  if (shared.isSlow || !isDecayed)
+  if (shared.asksSlow || !isDecayed)
     all = simulateLive(p.heads, 0);
   some = isDecayed ? simulateLive(liveHeads(p), shown) : all;
   Ends slow = all;
-  if (forgets && forgetsSlowly(p) && cut.length / cut.parts > kSlowTokens)
+  if (shared.asksSlow && forgets && forgetsSlowly(p) &&
+      cut.length / cut.parts > kSlowTokens)
     slow = simulateLive(0, static_cast<double>(kSlowTokens / p.chunkTokens));
   result.mapSeconds = some.maps;
   result.scanSeconds = some.scan - some.maps;
@@ -337,7 +339,7 @@ SplitEstimate gdn::cost::estimateShorter(const Problem &p, const Chip &chip,
   // Late, the shorter ones have not enough multiprocessors at the end.
   return estimateCut(p, chip, whole, {length}, request,
                      {/*empty=*/0, sampleSeconds(p), /*isLate=*/false,
-                      /*decays=*/true, /*isSlow=*/false},
+                      /*asksDecayed=*/true, /*asksSlow=*/false},
                      kAnySeconds);
 }
 
@@ -353,7 +355,7 @@ SplitEstimate gdn::cost::estimateTwoLengths(const Problem &p, const Chip &chip,
   // The scan holds the forward back then (gdn_tile.hold_back).
   SplitEstimate other = estimateCut(p, chip, whole, {longer}, request,
                                     {empty, sampleSeconds(p), /*isLate=*/true,
-                                     /*decays=*/false},
+                                     /*asksDecayed=*/false},
                                     most - shorter.seconds());
   SplitEstimate result = shorter;
   result.longerLength = longer;
