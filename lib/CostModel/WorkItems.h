@@ -11,6 +11,8 @@
 
 #include "gdn/CostModel/CostModel.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 namespace gdn::cost {
@@ -49,7 +51,29 @@ struct Items {
 
 /// When all work items are done, if each starts where a processor becomes free,
 /// the long ones before the short ones.
-double scheduleWorkItems(int64_t processors, Items longer, Items shorter);
+inline double scheduleWorkItems(int64_t processors, Items longer,
+                                Items shorter) {
+  int64_t rounds = longer.count / processors, rest = longer.count % processors;
+  double start = static_cast<double>(rounds) * longer.seconds;
+  if (rest == 0)
+    return start + static_cast<double>(divideCeil(shorter.count, processors)) *
+                       shorter.seconds;
+  // The last long ones leave processors free, which take short ones meanwhile.
+  int64_t free = processors - rest;
+  double beside = std::floor(longer.seconds / shorter.seconds);
+  if (static_cast<double>(shorter.count) <= static_cast<double>(free) * beside)
+    return start +
+           std::max(longer.seconds,
+                    static_cast<double>(divideCeil(shorter.count, free)) *
+                        shorter.seconds);
+  // The others go to all in turn, first to those that were free.
+  int64_t left = shorter.count - free * static_cast<int64_t>(beside);
+  int64_t full = (left - 1) / processors, last = left - full * processors;
+  double end = last <= free
+                   ? std::max(longer.seconds, (beside + 1) * shorter.seconds)
+                   : longer.seconds + shorter.seconds;
+  return start + static_cast<double>(full) * shorter.seconds + end;
+}
 
 } // namespace gdn::cost
 
