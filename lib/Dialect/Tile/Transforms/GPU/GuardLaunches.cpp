@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "gdn/Dialect/Tile/IR/Tile.h"
+#include "BranchResults.h"
+
 #include "gdn/Dialect/Tile/Transforms/GPU/Passes.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -70,6 +71,14 @@ static void collectOps(Value value, Condition &condition) {
   };
   condition.ops.clear();
   (void)getBackwardSlice(value, &condition.ops, options);
+}
+
+/// Whether the host knows a condition: by sizes of arrays alone.
+static bool followsFromSizes(const Condition &condition) {
+  return llvm::none_of(condition.ops, [](Operation *op) {
+    return op->walk([](tensor::ExtractOp) { return WalkResult::interrupt(); })
+        .wasInterrupted();
+  });
 }
 
 /// Reads what `value` follows from.
@@ -202,84 +211,50 @@ static SmallVector<LaunchOp> hoist(Block *block, scf::IfOp choice,
   return launches;
 }
 
-/// Whether a launch makes its result of `outs` in new memory.
-static tensor::EmptyOp findEmpty(OpResult made) {
-  auto launch = cast<LaunchOp>(made.getOwner());
-  return launch.getOutputs()[made.getResultNumber()]
-      .getDefiningOp<tensor::EmptyOp>();
+/// 1 if two sizes are equal, else 0: the host has arithmetic alone.
+static Value areEqual(OpBuilder &b, arith::CmpIOp compare) {
+  Location loc = compare.getLoc();
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  auto oneMore = [&](Value size) -> Value {
+    return arith::AddIOp::create(b, loc, size, one);
+  };
+  Value x = compare.getLhs(), y = compare.getRhs();
+  return arith::DivUIOp::create(b, loc,
+                                oneMore(arith::MinUIOp::create(b, loc, x, y)),
+                                oneMore(arith::MaxUIOp::create(b, loc, x, y)));
 }
 
-/// Lets `second` be made where `first` is.
-static void share(OpResult first, OpResult second) {
-  auto launch = cast<LaunchOp>(second.getOwner());
-  OpOperand &outs = launch.getOutputsMutable()[second.getResultNumber()];
-  OpBuilder b(launch);
-  Value array = first;
-  if (array.getType() != outs.get().getType())
-    array =
-        tensor::CastOp::create(b, launch.getLoc(), outs.get().getType(), array);
-  outs.set(array);
-}
-
-/// The launch that makes a value, which may have other dimensions than what is
-/// launched; null if none does.
-static OpResult findLaunch(Value value) {
-  while (isa_and_nonnull<tensor::CastOp, tensor::ExpandShapeOp,
-                         tensor::CollapseShapeOp>(value.getDefiningOp()))
-    value = value.getDefiningOp()->getOperand(0);
-  return value.getDefiningOp<LaunchOp>() ? cast<OpResult>(value) : OpResult();
-}
-
-/// What a launch makes its result of `outs` of.
-static Value findOuts(OpResult made) {
-  return cast<LaunchOp>(made.getOwner()).getOutputs()[made.getResultNumber()];
-}
-
-/// One array for both values of a result. The launches of one side have no
-/// effect. If both update an array, those of the second side find it as the
-/// first one left it.
-static LogicalResult joinResults(scf::IfOp choice, Value first, Value second,
-                                 ArrayRef<LaunchOp> secondLaunches) {
-  OpResult one = findLaunch(first), other = findLaunch(second);
-  if (one && other && !findEmpty(one) && findOuts(one) == findOuts(other)) {
-    Value updated = findOuts(one);
-    for (LaunchOp launch : secondLaunches)
-      launch->replaceUsesOfWith(updated, one);
-    return success();
+/// Moves all ops of a block in front of `choice`. Its launches have `times` as
+/// many work items: all of them, or none. Returns the launches.
+static SmallVector<LaunchOp> hoist(Block *block, scf::IfOp choice,
+                                   Value times) {
+  auto launches = llvm::to_vector(block->getOps<LaunchOp>());
+  for (LaunchOp launch : launches) {
+    OpBuilder b(launch);
+    OpOperand &sequences = launch.getGridMutable()[0];
+    sequences.set(
+        arith::MulIOp::create(b, launch.getLoc(), sequences.get(), times));
   }
-  if (!one || !other || !findEmpty(other) ||
-      !tensor::CastOp::areCastCompatible(one.getType(), other.getType()))
-    return choice.emitOpError("expected results that launches of both sides "
-                              "make in one array, or in a tensor.empty of "
-                              "equal dimensions, got ")
-           << first << " and " << second;
-  share(one, other);
-  return success();
+  for (Operation &op : llvm::make_early_inc_range(block->without_terminator()))
+    op.moveBefore(choice);
+  return launches;
 }
 
-/// One array for what stays inside of each side: only one of them needs it.
-static void shareTemporaries(ArrayRef<LaunchOp> first,
-                             ArrayRef<LaunchOp> second, ValueRange results) {
-  SmallVector<OpResult> free;
-  for (LaunchOp launch : first)
-    for (OpResult made : launch->getResults())
-      if (findEmpty(made) && llvm::none_of(results, [&](Value result) {
-            return findLaunch(result) == made;
-          }))
-        free.push_back(made);
-  for (LaunchOp launch : second)
-    for (OpResult made : launch->getResults()) {
-      tensor::EmptyOp empty = findEmpty(made);
-      auto known = llvm::find_if(free, [&](OpResult other) {
-        tensor::EmptyOp its = findEmpty(other);
-        return empty && its.getType() == empty.getType() &&
-               its.getDynamicSizes() == empty.getDynamicSizes();
-      });
-      if (known == free.end())
-        continue;
-      share(*known, made);
-      free.erase(known);
-    }
+/// The same by whether the sizes that the condition compares are equal.
+static FailureOr<std::pair<SmallVector<LaunchOp>, SmallVector<LaunchOp>>>
+hoistBySizes(scf::IfOp choice) {
+  auto compare = choice.getCondition().getDefiningOp<arith::CmpIOp>();
+  if (!compare || compare.getPredicate() != arith::CmpIPredicate::eq ||
+      !compare.getLhs().getType().isIndex())
+    return choice.emitOpError("expected a condition on sizes to compare two by "
+                              "eq, got ")
+           << choice.getCondition();
+  OpBuilder b(choice);
+  Value yes = areEqual(b, compare);
+  Value one = arith::ConstantIndexOp::create(b, choice.getLoc(), 1);
+  Value no = arith::SubIOp::create(b, choice.getLoc(), one, yes);
+  return std::pair(hoist(choice.thenBlock(), choice, yes),
+                   hoist(choice.elseBlock(), choice, no));
 }
 
 /// Replaces a branch by the launches of both sides.
@@ -298,12 +273,18 @@ static LogicalResult guard(scf::IfOp choice, SymbolTable &symbols) {
     return choice.emitOpError("expected a condition that follows from arrays "
                               "alone, got ")
            << choice.getCondition();
-  SmallVector<LaunchOp> firstLaunches =
-                            hoist(choice.thenBlock(), choice, condition,
-                                  /*wanted=*/true, symbols),
-                        secondLaunches =
-                            hoist(choice.elseBlock(), choice, condition,
-                                  /*wanted=*/false, symbols);
+  SmallVector<LaunchOp> firstLaunches, secondLaunches;
+  if (followsFromSizes(condition)) {
+    auto launches = hoistBySizes(choice);
+    if (failed(launches))
+      return failure();
+    std::tie(firstLaunches, secondLaunches) = *launches;
+  } else {
+    firstLaunches = hoist(choice.thenBlock(), choice, condition,
+                          /*wanted=*/true, symbols);
+    secondLaunches = hoist(choice.elseBlock(), choice, condition,
+                           /*wanted=*/false, symbols);
+  }
   // Equal sizes become one value.
   IRRewriter rewriter(choice.getContext());
   auto function = choice->getParentOfType<func::FuncOp>();
@@ -332,9 +313,9 @@ struct GuardLaunches : tile::impl::GuardLaunchesPassBase<GuardLaunches> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     SmallVector<scf::IfOp> choices;
+    // Inner ones first.
     for (auto function : getOperation().getOps<func::FuncOp>())
-      for (auto choice : function.getOps<scf::IfOp>())
-        choices.push_back(choice);
+      function.walk([&](scf::IfOp choice) { choices.push_back(choice); });
     for (scf::IfOp choice : choices)
       if (failed(guard(choice, symbols)))
         return signalPassFailure();

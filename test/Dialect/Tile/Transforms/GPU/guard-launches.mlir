@@ -142,6 +142,101 @@ func.func @updated(%pool: tensor<?x4xf32> {bufferization.writable = true}, %choi
 
 // -----
 
+// The host knows sizes. So launches of the side that is not taken have no work items, and their programs stay as they are.
+// CHECK-LABEL: gdn_tile.program @f(
+// CHECK-NOT: gdn_tile.leave
+// CHECK-LABEL: func.func @sizes(
+// CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : index
+// CHECK-DAG: %[[X:.*]] = tensor.dim %arg0
+// CHECK-DAG: %[[Y:.*]] = tensor.dim %arg1
+// CHECK: %[[LEAST:.*]] = arith.minui %[[X]], %[[Y]] : index
+// CHECK: %[[MORE:.*]] = arith.addi %[[LEAST]], %[[ONE]]
+// CHECK: %[[MOST:.*]] = arith.maxui %[[X]], %[[Y]] : index
+// CHECK: %[[EVEN_MORE:.*]] = arith.addi %[[MOST]], %[[ONE]]
+// CHECK: %[[YES:.*]] = arith.divui %[[MORE]], %[[EVEN_MORE]]
+// CHECK: %[[NO:.*]] = arith.subi %[[ONE]], %[[YES]]
+// CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %[[YES]]
+// CHECK: %[[A:.*]] = gdn_tile.launch @f grid(%[[FIRST]], %{{.*}}, %{{.*}}) {{.*}} ins(%arg0 : {{.*}}) outs(%{{.*}} :
+// CHECK: %[[SECOND:.*]] = arith.muli %{{.*}}, %[[NO]]
+// CHECK: %[[B:.*]] = gdn_tile.launch @f grid(%[[SECOND]], %{{.*}}, %{{.*}}) {{.*}} ins(%arg1 : {{.*}}) outs(%[[A]] :
+// CHECK: return %[[B]]
+gdn_tile.program @f(%x : memref<?x4xf32, strided<[?, 1], offset: ?>>) outs(%y : memref<?x4xf32, strided<[?, 1], offset: ?>>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+}
+func.func @sizes(%x: tensor<?x4xf32>, %y: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = tensor.dim %x, %c0 : tensor<?x4xf32>
+  %m = tensor.dim %y, %c0 : tensor<?x4xf32>
+  %is = arith.cmpi eq, %n, %m : index
+  %r = scf.if %is -> tensor<?x4xf32> {
+    %o = tensor.empty(%n) : tensor<?x4xf32>
+    %a = gdn_tile.launch @f grid(%n, %c1, %c1) tokens(%n) ins(%x : tensor<?x4xf32>) outs(%o : tensor<?x4xf32>) -> tensor<?x4xf32>
+    scf.yield %a : tensor<?x4xf32>
+  } else {
+    %o = tensor.empty(%n) : tensor<?x4xf32>
+    %a = gdn_tile.launch @f grid(%n, %c1, %c1) tokens(%n) ins(%y : tensor<?x4xf32>) outs(%o : tensor<?x4xf32>) -> tensor<?x4xf32>
+    scf.yield %a : tensor<?x4xf32>
+  }
+  return %r : tensor<?x4xf32>
+}
+
+// -----
+
+// One branch in another: all launches make one array.
+// CHECK-LABEL: func.func @nested(
+// CHECK: %[[E:.*]] = tensor.empty
+// CHECK: %[[A:.*]] = gdn_tile.launch @g{{.*}} ins(%arg0, %{{.*}}) outs(%[[E]] :
+// CHECK: %[[B:.*]] = gdn_tile.launch @g{{.*}} ins(%arg0, %{{.*}}) outs(%[[A]] :
+// CHECK: %[[C:.*]] = gdn_tile.launch @g{{.*}} ins(%arg1, %{{.*}}) outs(%[[B]] :
+// CHECK: return %[[C]]
+gdn_tile.program @g(%x : memref<?x4xf32, strided<[?, 1], offset: ?>>) outs(%y : memref<?x4xf32, strided<[?, 1], offset: ?>>)
+    work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
+}
+func.func @nested(%x: tensor<?x4xf32>, %y: tensor<?x4xf32>, %choice: tensor<1xi1>) -> tensor<?x4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = tensor.dim %x, %c0 : tensor<?x4xf32>
+  %m = tensor.dim %y, %c0 : tensor<?x4xf32>
+  %outer = tensor.extract %choice[%c0] : tensor<1xi1>
+  %inner = arith.cmpi eq, %n, %m : index
+  %r = scf.if %outer -> tensor<?x4xf32> {
+    %o = tensor.empty(%n) : tensor<?x4xf32>
+    %a = gdn_tile.launch @g grid(%c1, %c1, %c1) tokens(%n) ins(%x : tensor<?x4xf32>) outs(%o : tensor<?x4xf32>) -> tensor<?x4xf32>
+    scf.yield %a : tensor<?x4xf32>
+  } else {
+    %s = scf.if %inner -> tensor<?x4xf32> {
+      %o = tensor.empty(%n) : tensor<?x4xf32>
+      %a = gdn_tile.launch @g grid(%c1, %c1, %c1) tokens(%n) ins(%x : tensor<?x4xf32>) outs(%o : tensor<?x4xf32>) -> tensor<?x4xf32>
+      scf.yield %a : tensor<?x4xf32>
+    } else {
+      %o = tensor.empty(%n) : tensor<?x4xf32>
+      %a = gdn_tile.launch @g grid(%c1, %c1, %c1) tokens(%n) ins(%y : tensor<?x4xf32>) outs(%o : tensor<?x4xf32>) -> tensor<?x4xf32>
+      scf.yield %a : tensor<?x4xf32>
+    }
+    scf.yield %s : tensor<?x4xf32>
+  }
+  return %r : tensor<?x4xf32>
+}
+
+// -----
+
+func.func @order(%x: tensor<?x4xf32>, %y: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x4xf32>
+  %m = tensor.dim %y, %c0 : tensor<?x4xf32>
+  %is = arith.cmpi ult, %n, %m : index
+  // expected-error@below {{'scf.if' op expected a condition on sizes to compare two by eq, got}}
+  %r = scf.if %is -> tensor<?x4xf32> {
+    scf.yield %x : tensor<?x4xf32>
+  } else {
+    scf.yield %y : tensor<?x4xf32>
+  }
+  return %r : tensor<?x4xf32>
+}
+
+// -----
+
 func.func @no_launch(%x: tensor<4xf32>, %choice: tensor<1xi1>) -> tensor<4xf32> {
   %c0 = arith.constant 0 : index
   %is = tensor.extract %choice[%c0] : tensor<1xi1>

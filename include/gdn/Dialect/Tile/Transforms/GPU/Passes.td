@@ -66,6 +66,9 @@ def GuardLaunchesPass : Pass<"gdn-tile-guard-launches", "::mlir::ModuleOp"> {
       gdn_tile.leave %isSmall
     ```
 
+    A condition that compares two sizes by `eq` is the host's own: launches of
+    the side that is not taken have no work items.
+
     Conditions are made of elements and sizes of arrays by ops without effects.
     Each result of a branch is one of a launch on both sides, or a view of it.
     If both launches update the same array, those of the second side read and
