@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ChannelPairs.h"
+#include "ChannelRows.h"
 
 using namespace mlir;
 using namespace mlir::gdn;
@@ -82,9 +82,8 @@ SmallVector<ChannelFactors> gdn::makeChannelFactors(Program &p,
 // A piece of K
 //===----------------------------------------------------------------------===//
 
-/// The state before the chunk times the gradient of that behind it, summed over
-/// V: f32 [K piece]. Kept ones are no tiles of who adds up the gradients.
-static Value sumStates(Program &p, const GradientTiles &in, size_t piece) {
+/// Kept states are no tiles of who adds up the gradients.
+Value gdn::sumStates(Program &p, const GradientTiles &in, size_t piece) {
   TileBuilder &b = p.b;
   Value dots;
   bool isKept = in.source == StateSource::Kept;
@@ -100,8 +99,7 @@ static Value sumStates(Program &p, const GradientTiles &in, size_t piece) {
   return sum;
 }
 
-/// Stores the gradient of a piece of the gate.
-static void storeGateGradient(Program &p, Value t, size_t piece, Value dg) {
+void gdn::storeGateGradient(Program &p, Value t, size_t piece, Value dg) {
   TileBuilder &b = p.b;
   ArrayRef<int64_t> shape = shapeOf(dg);
   SmallVector<Value> offsets =
@@ -155,10 +153,13 @@ void gdn::addChannelGradients(Program &p, GradientChunk &chunk, size_t piece,
   TileBuilder &b = p.b;
   const GradientTiles &in = chunk.in;
   if (areBlocksInRange(p)) {
-    auto states = [&] { return sumStates(p, in, piece); };
-    return storeGateGradient(p, chunk.t, piece,
-                             addGradientsInRange(p, chunk, piece, states, dq,
-                                                 storeQueries, dk, storeKeys));
+    DecayedPiece own(p, chunk, piece);
+    own.addKeys(dk);
+    storeKeys();
+    own.addQueries(dq);
+    Value all = b.mul(sumStates(p, in, piece), own.whole());
+    storeQueries();
+    return storeGateGradient(p, chunk.t, piece, own.sumGates(all));
   }
   Piece own(p, chunk, piece);
   Value inRange = isInRange(p, own);

@@ -134,15 +134,6 @@ Value isInRange(Program &p, Piece &in);
 /// Whether every factor of a block of tokens stays in range whatever the gates.
 bool areBlocksInRange(const Program &p);
 
-/// Where that is so, adds the gradients of a piece of q and k to `dq` and `dk`,
-/// and returns that of its log2 gates. `states` is the state before the chunk
-/// times the gradient of that behind it, summed over V; `storeQueries` and
-/// `storeKeys` run behind the last terms.
-Value addGradientsInRange(Program &p, const GradientChunk &chunk, size_t number,
-                          function_ref<Value()> states, Value &dq,
-                          function_ref<void()> storeQueries, Value &dk,
-                          function_ref<void()> storeKeys);
-
 /// Adds what tokens of the chunk read of each other, and of the state before
 /// it, `state`, which is not decayed yet; null for keys that are read. With a
 /// reference a block where `inRange` holds or is null; otherwise for any gates.

@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ChannelPairs.h"
+#include "ChannelRows.h"
 
 #include "gdn/Dialect/Tile/IR/LoopAttributes.h"
 
@@ -27,77 +27,29 @@ static Value share(Value rounded) {
   return rounded;
 }
 
-namespace {
-/// A piece of K of a chunk.
-class DecayedPiece {
-public:
-  DecayedPiece(Program &p, const GradientChunk &chunk, size_t number);
+Value DecayedPiece::references() {
+  return again(b.repeatRow(G, kBlock, b.index(kReference)));
+}
 
-  /// sum_{j<i} M_ij k_j of earlier tokens and what rows read of the state, over
-  /// the decay since the reference of row i.
-  Value sumRead(Value m, Value state, double factor);
-  /// sum_{i>j} M_ij x_i of the readers of both kinds and what rows write to the
-  /// state, over the decay until the reference of row j.
-  Value sumWritten(Value writes, double factor);
-  /// What all tokens write to the gradient of the state, which is the sum over
-  /// V of writes times that, summed over them.
-  Value sumWrites(Value writes);
+Value DecayedPiece::again(Value made) {
+  made.getDefiningOp()->setAttr(tile::kRereadAttrName,
+                                b.getI64IntegerAttr(uses++));
+  return made;
+}
 
-  /// Rows times their decay, in f32.
-  Value queries() { return read(q); }
-  Value keys() { return read(k); }
-  /// Keys over their decay, in f32.
-  Value written() { return read(earlier); }
-  /// The decay of each token since the reference of its block, and back.
-  Value since() { return b.exp2(exponents()); }
-  Value until() { return b.exp2(b.neg(exponents())); }
-  /// `rows` times what gates do not decay between a query and its own key.
-  Value own(Value rows) { return b.mulAxis(rows, chunk.pairs.own, 0); }
-  /// The decay of the chunk, f32 [K piece].
-  Value whole() { return factors.whole; }
+Value DecayedPiece::read(Value rows) {
+  Value wide = b.f32(rows);
+  return wide == rows ? rows : again(wide);
+}
 
-private:
-  /// The decay from the reference of the block before token `first` to that of
-  /// its own.
-  Value stepTo(int64_t first) { return factors.steps[first / kBlock - 1]; }
-  /// Those of the reference of each token's block.
-  Value references() {
-    return again(b.repeatRow(G, kBlock, b.index(kReference)));
-  }
-  /// Gates summed since there.
-  Value exponents() { return again(b.sub(G, references())); }
-  /// `made`, which is made where it is used.
-  Value again(Value made) {
-    made.getDefiningOp()->setAttr(tile::kRereadAttrName,
-                                  b.getI64IntegerAttr(uses++));
-    return made;
-  }
-  Value read(Value rows) {
-    Value wide = b.f32(rows);
-    return wide == rows ? rows : again(wide);
-  }
-  Value decayed(Value rows, Value decay) {
-    return share(b.round(b.mul(rows, decay)));
-  }
-  Value carryRows(Value sum, Value factor, int64_t row, bool before);
-
-  Program &p;
-  TileBuilder &b;
-  const GradientChunk &chunk;
-  const ChannelFactors &factors;
-  /// Gates summed over the chunk so far. A kernel has no registers for what is
-  /// made of them, so each use makes it anew of what lies in shared memory.
-  Value G;
-  /// Queries and keys times their decay, and keys over it.
-  Value q, k, earlier;
-  int64_t uses = 0;
-};
-} // namespace
+Value DecayedPiece::decayed(Value rows, Value decay) {
+  return share(b.round(b.mul(rows, decay)));
+}
 
 DecayedPiece::DecayedPiece(Program &p, const GradientChunk &chunk,
                            size_t number)
     : p(p), b(p.b), chunk(chunk), factors(chunk.in.factors[number]),
-      G(chunk.in.channelGates[number]) {
+      number(number), G(chunk.in.channelGates[number]) {
   Value rows = read(chunk.in.k[number]), since = exponents();
   earlier = decayed(rows, b.exp2(b.neg(since)));
   Value decay = b.exp2(since);
@@ -118,7 +70,8 @@ Value DecayedPiece::carryRows(Value sum, Value factor, int64_t row,
                         b, isOther, b.fill(1.0, shape), factors)));
 }
 
-Value DecayedPiece::sumRead(Value m, Value state, double factor) {
+Value DecayedPiece::sumRead(Value m, const Pieces &rows, double factor) {
+  Value state = product(b, "iv,vk->ik", rows, chunk.in.state[number]);
   Value sum = b.mulAxis(state, b.scaled(factors.start, factor), 1);
   for (int64_t first = 0; first < p.facts.C; first += kBlock) {
     if (first > 0)
@@ -174,47 +127,52 @@ static Value sumFromRow(Program &p, Value rows, Value all, Value mask) {
   return sum;
 }
 
-/// What keys write comes first, for its sums over tokens take the most
-/// registers.
-Value gdn::addGradientsInRange(Program &p, const GradientChunk &chunk,
-                               size_t number, function_ref<Value()> states,
-                               Value &dq, function_ref<void()> storeQueries,
-                               Value &dk, function_ref<void()> storeKeys) {
-  TileBuilder &b = p.b;
+/// `sum` and a tile, which is all of it so far if it is null.
+static Value addHere(TileBuilder &b, Value sum, Value tile) {
+  return keepHere(sum ? b.add(sum, tile) : tile);
+}
+
+void DecayedPiece::addKeys(Value &dk) {
   const GradientTiles &in = chunk.in;
-  DecayedPiece piece(p, chunk, number);
-  auto add = [&](Value sum, Value tile) {
-    return keepHere(sum ? b.add(sum, tile) : tile);
-  };
-  auto readState = [&](const Pieces &rows) {
-    return product(b, "iv,vk->ik", rows, in.state[number]);
-  };
   bool isTurned = in.source == StateSource::Carried;
   Value writes = product(b, isTurned ? "vi,vk->ik" : "iv,vk->ik", in.writes,
                          in.dState[number]);
   double unit = stateGradientUnit(p);
-  Value all = piece.sumWrites(writes);
-  Value sum = piece.sumWritten(writes, unit);
+  Value all = sumWrites(writes);
+  Value sum = sumWritten(writes, unit);
   // Rows up to the last one have what all tokens write. Of that the last one's
   // own is taken off again, and leaves the digits that bounds on gates ask for.
   Value isLast = b.sub(chunk.tokens, chunk.followed);
   if (unit != 1)
     isLast = b.scaled(isLast, unit);
-  Value dots = b.mulAxis(b.broadcast(all, shapeOf(sum), 1), isLast, 0);
+  dots = b.mulAxis(b.broadcast(all, shapeOf(sum), 1), isLast, 0);
   // The gradient comes first: else its gates are loaded while inner products
   // are made, for which there are no registers.
-  Value readers = b.add(sum, piece.own(piece.queries()));
-  dk = add(dk, b.mul(readers, piece.until()));
-  dots = keepHere(b.sub(dots, b.mul(piece.written(), sum)));
-  sum = piece.sumRead(chunk.pairs.keyKey, readState(in.dV), -1.0);
-  dots = add(dots, b.mul(piece.keys(), sum));
-  dk = add(dk, b.mul(sum, piece.since()));
-  storeKeys();
-  sum = piece.sumRead(chunk.pairs.queryKey, readState(in.dO), p.facts.scale);
-  dots = add(dots, b.mul(piece.queries(), sum));
-  sum = b.add(sum, piece.own(piece.written()));
-  dq = add(dq, b.mul(sum, piece.since()));
-  all = b.mul(states(), piece.whole());
-  storeQueries();
+  Value readers = b.add(sum, own(queries()));
+  dk = addHere(b, dk, b.mul(readers, until()));
+  dots = keepHere(b.sub(dots, b.mul(written(), sum)));
+  sum = sumRead(chunk.pairs.keyKey, in.dV, -1.0);
+  dots = addHere(b, dots, b.mul(keys(), sum));
+  dk = addHere(b, dk, b.mul(sum, since()));
+  // From product to product there are no registers for a part of them.
+  if (notesDots)
+    keyDots = b.sum(b.mul(plainKeys(), dk), 1);
+}
+
+void DecayedPiece::addQueries(Value &dq) {
+  Value sum = sumRead(chunk.pairs.queryKey, chunk.in.dO, p.facts.scale);
+  Value rows = queries();
+  dots = addHere(b, dots, b.mul(rows, sum));
+  sum = b.add(sum, own(written()));
+  if (notesDots) {
+    Value all = b.mul(rows, sum);
+    b.step(queryStep(p, number));
+    queryDots = b.sum(all, 1);
+    b.step(pieceStep(p, number));
+  }
+  dq = addHere(b, dq, b.mul(sum, since()));
+}
+
+Value DecayedPiece::sumGates(Value all) {
   return sumFromRow(p, dots, all, chunk.tokens);
 }

@@ -334,6 +334,13 @@ GradientChunk gdn::beginGradientChunk(Program &p, Value t, StateSource source) {
     chunk.followed = hasFollowers(p, t);
     if (areBlocksInRange(p))
       chunk.tokens = tokenMask(p, t);
+    auto loadNorms = [&](StringRef name) -> Value {
+      SmallVector<Value> offsets = {p.batch, t, p.keyHead};
+      return p[name] ? b.load(p[name], offsets, {1}, {p.facts.C}, p.end)
+                     : Value();
+    };
+    chunk.queryNorm = loadNorms("q_rstd");
+    chunk.keyNorm = loadNorms("k_rstd");
     return chunk;
   }
   chunk.queryFactor = b.fill(p.facts.scale, p.facts.C);

@@ -102,6 +102,9 @@ struct GradientChunk {
   Value followed;
   /// The same for all tokens of the sequence.
   Value tokens;
+  /// The reciprocal lengths that rows of q and k had before their norm, f32
+  /// [C]; null where gradients are those of the rows behind it.
+  Value queryNorm, keyNorm;
   RowDots dots;
 };
 
@@ -140,6 +143,10 @@ Pieces cutKeyPieces(Program &p, const Pieces &loaded);
 
 /// The step of a piece of K: each half of K has warps of its own.
 StringRef pieceStep(const Program &p, size_t piece);
+
+/// The step of the row dots of its queries, which other pieces take: the same
+/// warps', behind what these have of keys.
+StringRef queryStep(const Program &p, size_t piece);
 
 /// The step of its pairs of tokens where gates are too strong for a reference a
 /// block: the same warps', by which kernels with such a way are known.
@@ -185,6 +192,13 @@ SmallVector<ChannelFactors> makeChannelFactors(Program &p, const Pieces &gates);
 void addChannelGradients(Program &p, GradientChunk &chunk, size_t piece,
                          Value &dq, function_ref<void()> storeQueries,
                          Value &dk, function_ref<void()> storeKeys);
+
+/// The state before the chunk times the gradient of that behind it, summed over
+/// V: f32 [K piece].
+Value sumStates(Program &p, const GradientTiles &in, size_t piece);
+
+/// Stores the gradient of a piece of the gate, given that of its log2.
+void storeGateGradient(Program &p, Value t, size_t piece, Value dg);
 
 /// The gradient of the gate, which may be its logarithm or itself, of that of
 /// its logarithm; `gate` is what the array holds.

@@ -138,10 +138,13 @@ Group gdn::makeGroup(Program &p) {
   TileBuilder &b = p.b;
   p.keyHead = p.head;
   Group group;
-  bool isKnown =
+  bool areKnown =
       !ShapedType::isDynamic(p.facts.H) && !ShapedType::isDynamic(p.facts.Hq);
-  if (isKnown) {
+  if (p["k_rstd"])
+    group.known = 1;
+  else if (areKnown)
     group.known = p.facts.H / p.facts.Hq;
+  if (!ShapedType::isDynamic(group.known)) {
     group.size = b.index(group.known);
   } else {
     auto headsOf = [&](StringRef name) -> Value {

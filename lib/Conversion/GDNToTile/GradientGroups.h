@@ -42,6 +42,10 @@ bool addsInMemory(Program &p, const Group &group);
 void writePiece(Program &p, GradientChunk &chunk, size_t piece,
                 const Member &member, GroupSums &sums);
 
+/// The gradients of a chunk of a value head that is alone in its group, with a
+/// gate a channel that a bound keeps in range: of rows in front of their norm.
+void writeNormedPieces(Program &p, GradientChunk &chunk);
+
 /// The value heads of a q/k head. A GPU has no division of 64 bits.
 Group makeGroup(Program &p);
 

@@ -79,6 +79,10 @@ StringRef gdn::pieceStep(const Program &p, size_t piece) {
   return stepOfHalf(p, piece, {"low_keys", "high_keys"});
 }
 
+StringRef gdn::queryStep(const Program &p, size_t piece) {
+  return stepOfHalf(p, piece, {"low_queries", "high_queries"});
+}
+
 StringRef gdn::pairStep(const Program &p, size_t piece) {
   return stepOfHalf(p, piece, {"low_pairs", "high_pairs"});
 }

@@ -53,6 +53,10 @@ static void writeChunksInTurn(Program &p) {
   forEachMember(p, group, range.first, range.end, step,
                 [&](Value t, const Member &member, GroupSums &sums) {
                   GradientChunk chunk = beginGradientChunk(p, t, source);
+                  if (chunk.keyNorm) {
+                    writeNormedPieces(p, chunk);
+                    return storeScalarGradients(p, chunk);
+                  }
                   for (size_t piece = 0; piece < chunk.in.k.size(); ++piece)
                     writePiece(p, chunk, piece, member, sums);
                   storeScalarGradients(p, chunk);

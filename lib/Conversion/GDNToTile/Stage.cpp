@@ -99,8 +99,6 @@ static constexpr StringLiteral kGateBoundOperands[] = {
 static constexpr StringLiteral kSegmentMapOperands[] = {
     "k",       "beta",   "gate",   kBoundaries, "a_log",
     "dt_bias", "starts", "before", "closes"};
-static constexpr StringLiteral kSegmentStartsOperands[] = {
-    "k", "beta", "gate", kBoundaries, "a_log", "dt_bias"};
 // A sample of gates and parameters is no reason for a work item a head.
 static constexpr StringLiteral kSegmentBoundariesOperands[] = {
     "k",
@@ -146,7 +144,8 @@ static constexpr StringLiteral kGradientsOperands[] = {
     "q",       "k",        "",          "beta",
     "gate",    "",         kBoundaries, "a_log",
     "dt_bias", "d_o",      "writes",    "dv",
-    "states",  "d_states", "progress",  "sequence_numbers"};
+    "states",  "d_states", "progress",  "sequence_numbers",
+    "q_rstd",  "k_rstd"};
 static constexpr Axis kPerVTile[] = {Axis::Sequence, Axis::Head, Axis::VTile};
 static constexpr Axis kPerToken[] = {Axis::Batch, Axis::Token, Axis::Head};
 static constexpr Axis kKeysPerToken[] = {Axis::Batch, Axis::Token,
@@ -262,7 +261,7 @@ static const StageForm kForms[] = {
     {"gdn.stage.segment_boundaries", kSegmentBoundariesOperands,
      kSegmentBoundariesOutputs, writeSegmentBoundaries, /*splitsV=*/false,
      /*rounds=*/false},
-    {"gdn.stage.segment_starts", kSegmentStartsOperands, kSegmentStartsOutputs,
+    {"gdn.stage.segment_starts", kPrepareOperands, kSegmentStartsOutputs,
      writeSegmentStarts, /*splitsV=*/false, /*rounds=*/true},
     // Keys as prepare has them; columns of M for those of V.
     {"gdn.stage.segment_map", kSegmentMapOperands, kSegmentMapOutputs,

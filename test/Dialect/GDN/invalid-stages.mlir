@@ -214,6 +214,90 @@ func.func @gradients_c7(%q: tensor<1x256x2x32xf32>, %v: tensor<1x256x4x16xf32>, 
 
 // -----
 
+func.func @gradients_c8(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x2x16xf32>, %beta: tensor<1x64x2xf32>,
+    %gate: tensor<1x64x2x32xf32>, %s: tensor<2x2x16x32xf32>, %ds: tensor<2x2x16x32xf32>, %norm: tensor<1x64x2xf32>, %other: tensor<1x64x3xf32>) {
+  // expected-error @below {{q_rstd}}
+  %r:4 = gdn.stage.gradients q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>)
+      v(%v : tensor<1x64x2x16xf32>) beta(%beta : tensor<1x64x2xf32>) gate(%gate : tensor<1x64x2x32xf32>) d_o(%v : tensor<1x64x2x16xf32>)
+      writes(%v : tensor<1x64x2x16xf32>) dv(%v : tensor<1x64x2x16xf32>)
+      states(%s : tensor<2x2x16x32xf32>) d_states(%ds : tensor<2x2x16x32xf32>) q_rstd(%other : tensor<1x64x3xf32>) k_rstd(%norm : tensor<1x64x2xf32>)
+      {chunk_size = 64, segment_length = 64, lower_bound = -5.0}
+      -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2xf32>, tensor<1x64x2x32xf32>
+  return
+}
+
+// -----
+
+func.func @gradients_c8_one(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x2x16xf32>, %beta: tensor<1x64x2xf32>,
+    %gate: tensor<1x64x2x32xf32>, %s: tensor<2x2x16x32xf32>, %ds: tensor<2x2x16x32xf32>, %norm: tensor<1x64x2xf32>, %other: tensor<1x64x3xf32>) {
+  // expected-error @below {{expected q_rstd and k_rstd or neither, got one}}
+  %r:4 = gdn.stage.gradients q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>)
+      v(%v : tensor<1x64x2x16xf32>) beta(%beta : tensor<1x64x2xf32>) gate(%gate : tensor<1x64x2x32xf32>) d_o(%v : tensor<1x64x2x16xf32>)
+      writes(%v : tensor<1x64x2x16xf32>) dv(%v : tensor<1x64x2x16xf32>)
+      states(%s : tensor<2x2x16x32xf32>) d_states(%ds : tensor<2x2x16x32xf32>) k_rstd(%norm : tensor<1x64x2xf32>)
+      {chunk_size = 64, segment_length = 64, lower_bound = -5.0}
+      -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2xf32>, tensor<1x64x2x32xf32>
+  return
+}
+
+// -----
+
+func.func @gradients_c9(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x2x16xf32>, %beta: tensor<1x64x2xf32>,
+    %gate: tensor<1x64x2x32xf32>, %s: tensor<2x2x16x32xf32>, %ds: tensor<2x2x16x32xf32>, %norm: tensor<1x64x2xf32>, %other: tensor<1x64x3xf32>) {
+  // expected-error @below {{expected a gate a channel with a lower_bound that keeps blocks in range beside k_rstd, got none}}
+  %r:3 = gdn.stage.gradients q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>)
+      v(%v : tensor<1x64x2x16xf32>) beta(%beta : tensor<1x64x2xf32>) d_o(%v : tensor<1x64x2x16xf32>)
+      writes(%v : tensor<1x64x2x16xf32>) dv(%v : tensor<1x64x2x16xf32>)
+      states(%s : tensor<2x2x16x32xf32>) d_states(%ds : tensor<2x2x16x32xf32>) q_rstd(%norm : tensor<1x64x2xf32>) k_rstd(%norm : tensor<1x64x2xf32>)
+      {chunk_size = 64, segment_length = 64}
+      -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2xf32>
+  return
+}
+
+// -----
+
+func.func @gradients_c9_unbounded(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x2x16xf32>, %beta: tensor<1x64x2xf32>,
+    %gate: tensor<1x64x2x32xf32>, %s: tensor<2x2x16x32xf32>, %ds: tensor<2x2x16x32xf32>, %norm: tensor<1x64x2xf32>, %other: tensor<1x64x3xf32>) {
+  // expected-error @below {{expected a gate a channel with a lower_bound that keeps blocks in range beside k_rstd, got another gate}}
+  %r:4 = gdn.stage.gradients q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>)
+      v(%v : tensor<1x64x2x16xf32>) beta(%beta : tensor<1x64x2xf32>) gate(%gate : tensor<1x64x2x32xf32>) d_o(%v : tensor<1x64x2x16xf32>)
+      writes(%v : tensor<1x64x2x16xf32>) dv(%v : tensor<1x64x2x16xf32>)
+      states(%s : tensor<2x2x16x32xf32>) d_states(%ds : tensor<2x2x16x32xf32>) q_rstd(%norm : tensor<1x64x2xf32>) k_rstd(%norm : tensor<1x64x2xf32>)
+      {chunk_size = 64, segment_length = 64}
+      -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2xf32>, tensor<1x64x2x32xf32>
+  return
+}
+
+// -----
+
+func.func @gradients_c9_heads(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>,
+    %gate: tensor<1x64x4x32xf32>, %s: tensor<2x4x16x32xf32>, %ds: tensor<2x4x16x32xf32>, %norm: tensor<1x64x2xf32>, %other: tensor<1x64x3xf32>) {
+  // expected-error @below {{expected a value head a query/key head beside k_rstd, got H = 4 and Hq = 2}}
+  %r:4 = gdn.stage.gradients q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>)
+      v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4x32xf32>) d_o(%v : tensor<1x64x4x16xf32>)
+      writes(%v : tensor<1x64x4x16xf32>) dv(%v : tensor<1x64x4x16xf32>)
+      states(%s : tensor<2x4x16x32xf32>) d_states(%ds : tensor<2x4x16x32xf32>) q_rstd(%norm : tensor<1x64x2xf32>) k_rstd(%norm : tensor<1x64x2xf32>)
+      {chunk_size = 64, segment_length = 64, lower_bound = -5.0}
+      -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x4xf32>, tensor<1x64x4x32xf32>
+  return
+}
+
+// -----
+
+func.func @gradients_c9_interval(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x2x16xf32>, %beta: tensor<1x64x2xf32>,
+    %gate: tensor<1x64x2x32xf32>, %s: tensor<1x2x16x32xf32>, %ds: tensor<2x2x16x32xf32>, %norm: tensor<1x64x2xf32>, %other: tensor<1x64x3xf32>) {
+  // expected-error @below {{expected a state_interval of at most two segments beside k_rstd, got 256}}
+  %r:4 = gdn.stage.gradients q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>)
+      v(%v : tensor<1x64x2x16xf32>) beta(%beta : tensor<1x64x2xf32>) gate(%gate : tensor<1x64x2x32xf32>) d_o(%v : tensor<1x64x2x16xf32>)
+      writes(%v : tensor<1x64x2x16xf32>) dv(%v : tensor<1x64x2x16xf32>)
+      states(%s : tensor<1x2x16x32xf32>) d_states(%ds : tensor<2x2x16x32xf32>) q_rstd(%norm : tensor<1x64x2xf32>) k_rstd(%norm : tensor<1x64x2xf32>)
+      {chunk_size = 64, segment_length = 64, lower_bound = -5.0, state_interval = 256}
+      -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2xf32>, tensor<1x64x2x32xf32>
+  return
+}
+
+// -----
+
 func.func @adjoint_c1(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>) {
   // expected-error @below {{expected reporting_tiles to be positive and to divide V, got 3}}
   %r:3 = gdn.stage.adjoint q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>)

@@ -115,6 +115,20 @@ gdn_warp.schedule_template @gradients.channel_gates.any schedules ["cta_per_head
     roles [#any_pairs, #any_low_keys, #any_high_keys, #any_copy, #any_vectors_of, #any_finish, #any_rest]
     channels [#tokens, #states, #adjoints, #rows, #decays, #masks, #tiles, #carried, #sums]
 
+// Gradients of rows in front of their norm: the halves of K hand each other the row dots of keys, and then those of queries.
+#norms_low_keys = #gdn_warp.role_template<name = "low_keys", warps = 4, registers = 160, steps = ["low_keys", "low_queries"], share_code = true, late_addresses = true>
+#norms_high_keys = #gdn_warp.role_template<name = "high_keys", warps = 4, registers = 160, steps = ["high_keys", "high_queries"], share_code = true, late_addresses = true>
+#low_key_dots = #gdn_warp.channel_template<name = "low_key_dots", depth = <1 chunks>, from = ["low_keys"], to = ["high_keys"]>
+#high_key_dots = #gdn_warp.channel_template<name = "high_key_dots", depth = <1 chunks>, from = ["high_keys"], to = ["low_keys"]>
+#low_query_dots = #gdn_warp.channel_template<name = "low_query_dots", depth = <1 chunks>, from = ["low_queries"], to = ["high_keys"]>
+#high_query_dots = #gdn_warp.channel_template<name = "high_query_dots", depth = <1 chunks>, from = ["high_queries"], to = ["low_keys"]>
+
+gdn_warp.schedule_template @gradients.channel_gates.norms schedules ["cta_per_head", "cta_per_v_tile"] stages ["gradients"]
+    when <steps = ["load_state", "decay", "low_queries"]>
+    attributes {chunks_per_iteration = 1 : i64}
+    roles [#pairs, #norms_low_keys, #norms_high_keys, #copy, #vectors_of, #finish, #factors_of]
+    channels [#tokens, #states, #adjoints, #rows, #sums_of, #factors, #masks, #tiles, #carried, #sums, #low_key_dots, #high_key_dots, #low_query_dots, #high_query_dots]
+
 gdn_warp.schedule_template @gradients.channel_gates schedules ["cta_per_head", "cta_per_v_tile"] stages ["gradients"]
     when <steps = ["load_state", "decay"]>
     attributes {chunks_per_iteration = 1 : i64}

@@ -70,6 +70,8 @@ Rule gdn::getRule(Operation *op) {
         rule.keptStates = gradients.getStates();
         rule.dKeptStates = gradients.getDStates();
         rule.progress = gradients.getProgress();
+        rule.qNorm = gradients.getQRstd();
+        rule.kNorm = gradients.getKRstd();
         rule.segmentLength = gradients.getSegmentLengthAttr();
         rule.sequenceSegments = gradients.getSequenceSegmentsAttr();
         rule.sequenceNumbers = gradients.getSequenceNumbers();

@@ -102,6 +102,8 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   add("d_states", rule.dKeptStates, kept);                     // gradients_c4
   add("progress", rule.progress,
       {getSequences(rule), Dim::H, Dim::VTiles});         // gradients_c6
+  add("q_rstd", rule.qNorm, {Dim::B, Dim::T, Dim::Hq});   // gradients_c8
+  add("k_rstd", rule.kNorm, {Dim::B, Dim::T, Dim::Hq});   // gradients_c8
   add("map", rule.map, {Dim::S, Dim::H, Dim::K, Dim::K}); // segment_scan_c1
   bool hasDecays =
       rule.mapDecay && cast<ShapedType>(rule.mapDecay.getType()).getRank() == 3;

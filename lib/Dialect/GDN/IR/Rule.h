@@ -29,6 +29,7 @@ struct Rule {
   Value writes, keptStates;
   /// Of gdn.stage.gradients only.
   Value dV, dKeptStates, progress;
+  Value qNorm, kNorm;
   /// Of gdn.stage.run only.
   Value bm, decay;
   /// Of gdn.stage.segment_scan only.

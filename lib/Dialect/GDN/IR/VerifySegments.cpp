@@ -222,6 +222,38 @@ static LogicalResult verifyProgress(Operation *op, const Rule &rule) {
   return success();
 }
 
+/// Of gradients of rows in front of their norm.
+static LogicalResult verifyNorms(Operation *op, const Rule &rule) {
+  if (!rule.qNorm && !rule.kNorm)
+    return success();
+  // gradients_c8
+  if (!rule.qNorm || !rule.kNorm)
+    return op->emitOpError("expected q_rstd and k_rstd or neither, got one");
+  auto isInRange = [&] {
+    return rule.gate && cast<ShapedType>(rule.gate.getType()).getRank() == 4 &&
+           rule.lowerBound &&
+           support::areBlocksInRange(rule.lowerBound.getValueAsDouble(),
+                                     getElementTypeOrSelf(rule.k));
+  };
+  // gradients_c9
+  if (!isInRange())
+    return op->emitOpError("expected a gate a channel with a lower_bound that "
+                           "keeps blocks in range beside k_rstd, got ")
+           << (rule.gate ? "another gate" : "none");
+  RuleDims dims = getRuleDims(rule);
+  if (!ShapedType::isDynamic(dims.H) && !ShapedType::isDynamic(dims.Hq) &&
+      dims.H != dims.Hq)
+    return op->emitOpError("expected a value head a query/key head beside "
+                           "k_rstd, got H = ")
+           << dims.H << " and Hq = " << dims.Hq;
+  if (rule.stateInterval &&
+      rule.stateInterval.getInt() > 2 * rule.segmentLength.getInt())
+    return op->emitOpError("expected a state_interval of at most two segments "
+                           "beside k_rstd, got ")
+           << rule.stateInterval.getInt();
+  return success();
+}
+
 LogicalResult gdn::verifySegments(Operation *op, const Rule &rule) {
   if (failed(verifyBefore(op, rule)))
     return failure();
@@ -255,5 +287,6 @@ LogicalResult gdn::verifySegments(Operation *op, const Rule &rule) {
       cut && failed(verifyCut(cut, rule)))
     return failure();
   return success(succeeded(verifyLengths(op, rule)) &&
-                 succeeded(verifyProgress(op, rule)));
+                 succeeded(verifyProgress(op, rule)) &&
+                 succeeded(verifyNorms(op, rule)));
 }

@@ -55,12 +55,13 @@ static Value sumGroups(WholeTensors &w, Value x, Value perHead) {
 }
 
 /// The gradient of q or k [B, T, Hq, K] from that of every value head: the sum
-/// over a group, then dx = r (dy - y (y . dy)) if y = r x was normalised.
+/// over a group, then dx = r (dy - y (y . dy)) if y = r x was normalised,
+/// unless they are those of x.
 static Value keyGradient(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op, Value x,
-                         Value perHead) {
+                         Value perHead, bool ofRows) {
   auto same = [](ImplicitLocOpBuilder &, ValueRange args) { return args[0]; };
   Value dy = sumGroups(w, x, perHead);
-  if (!op.getQkL2norm())
+  if (ofRows || !op.getQkL2norm())
     return dy.getType() == x.getType()
                ? dy
                : w.map("bthk", {{dy, "bthk"}}, elementOf(x), same);
@@ -99,17 +100,25 @@ bool gdn::hasBlocksInRange(ChunkGatedDeltaRuleBwdOp op) {
                                    elementOf(op.getK()));
 }
 
-Value gdn::normalizeRows(OpBuilder &b, DeltaRuleOpInterface op, Value x) {
+Value gdn::normalizeRows(OpBuilder &b, DeltaRuleOpInterface op, Value x,
+                         Value *rstd) {
   WholeTensors w(b, op);
+  auto reciprocal = [](ImplicitLocOpBuilder &b, Value squares) -> Value {
+    Value sum = arith::AddFOp::create(b, squares, constant(b, kNormEps));
+    return math::RsqrtOp::create(b, sum);
+  };
   Value squares = w.sum("bth", "bthk", {{x, "bthk"}, {x, "bthk"}},
                         [](ImplicitLocOpBuilder &b, ValueRange args) {
                           return mul(b, args[0], args[1]);
                         });
+  if (rstd)
+    *rstd = w.map("bth", {{squares, "bth"}}, w.getF32Type(),
+                  [&](ImplicitLocOpBuilder &b, ValueRange args) {
+                    return reciprocal(b, args[0]);
+                  });
   return w.map("bthk", {{x, "bthk"}, {squares, "bth"}}, elementOf(x),
-               [](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
-                 Value sum =
-                     arith::AddFOp::create(b, args[1], constant(b, kNormEps));
-                 return mul(b, args[0], math::RsqrtOp::create(b, sum));
+               [&](ImplicitLocOpBuilder &b, ValueRange args) {
+                 return mul(b, args[0], reciprocal(b, args[1]));
                });
 }
 
@@ -173,11 +182,11 @@ static void appendGateGradients(WholeTensors &w, ChunkGatedDeltaRuleBwdOp op,
 
 SmallVector<Value> gdn::applyGradientChain(OpBuilder &b,
                                            ChunkGatedDeltaRuleBwdOp op,
-                                           ValueRange stage) {
+                                           ValueRange stage, bool ofRows) {
   WholeTensors w(b, op);
   unsigned next = 4;
-  SmallVector<Value> results = {keyGradient(w, op, op.getQ(), stage[0]),
-                                keyGradient(w, op, op.getK(), stage[1]),
+  SmallVector<Value> results = {keyGradient(w, op, op.getQ(), stage[0], ofRows),
+                                keyGradient(w, op, op.getK(), stage[1], ofRows),
                                 stage[2], betaGradient(w, op, stage[3])};
   SmallVector<Value> parameters;
   if (op.getGate())

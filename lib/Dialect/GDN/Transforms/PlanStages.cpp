@@ -6,10 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GradientChain.h"
+#include "PlanStages.h"
 
-#include "gdn/Dialect/GDN/IR/GDN.h"
-#include "gdn/Dialect/GDN/IR/RuleDims.h"
 #include "gdn/Dialect/GDN/Transforms/Passes.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -26,18 +24,6 @@ using namespace mlir;
 using namespace mlir::gdn;
 
 namespace {
-enum class Plan { Fused, Separate };
-enum class BackwardPlan { One, Three };
-/// The kernels of a forward, and those of a backward.
-struct Plans {
-  Plan forward;
-  BackwardPlan backward;
-  /// Whether the two recurrences of a backward may run at the same time.
-  bool sideBySide;
-  /// Tokens between the states that gradients read.
-  int64_t stateInterval;
-};
-
 struct PlanStages : gdn::impl::PlanStagesPassBase<PlanStages> {
   using PlanStagesPassBase::PlanStagesPassBase;
   void runOnOperation() override;
@@ -47,67 +33,6 @@ struct PlanStages : gdn::impl::PlanStagesPassBase<PlanStages> {
   void replaceLayer(DeltaRuleOpInterface op, Plans plans);
 };
 } // namespace
-
-/// Attributes that a stage op of type `StageOp` shares with a layer op, with
-/// the chunk size made explicit where the stage has one.
-template <typename StageOp>
-static SmallVector<NamedAttribute> stageAttributes(Operation *op,
-                                                   int64_t chunkSize) {
-  MLIRContext *context = op->getContext();
-  SmallVector<NamedAttribute> attributes;
-  for (NamedAttribute attribute : op->getAttrs())
-    if (attribute.getName() != "chunk_size" &&
-        llvm::is_contained(StageOp::getAttributeNames(), attribute.getName()) &&
-        !attribute.getName().strref().ends_with("SegmentSizes"))
-      attributes.push_back(attribute);
-  if (llvm::is_contained(StageOp::getAttributeNames(), "chunk_size"))
-    attributes.emplace_back(
-        StringAttr::get(context, "chunk_size"),
-        IntegerAttr::get(IntegerType::get(context, 64), chunkSize));
-  return attributes;
-}
-
-/// Creates the stage op whose operands are the common ones of a delta rule and
-/// `more`, each of which may be null.
-template <typename StageOp>
-static StageOp createStage(OpBuilder &b, DeltaRuleOpInterface op,
-                           TypeRange results, ArrayRef<Value> operands,
-                           int64_t chunkSize) {
-  OperationState state(op->getLoc(), StageOp::getOperationName());
-  SmallVector<int32_t> segments;
-  for (Value operand : operands) {
-    segments.push_back(operand ? 1 : 0);
-    if (operand)
-      state.addOperands(operand);
-  }
-  state.addTypes(results);
-  state.addAttributes(stageAttributes<StageOp>(op, chunkSize));
-  state.addAttribute(StageOp::getOperandSegmentSizeAttr(),
-                     b.getDenseI32ArrayAttr(segments));
-  return cast<StageOp>(b.create(state));
-}
-
-/// The common operands in the order of the stage ops.
-static SmallVector<Value> ruleOperands(DeltaRuleOpInterface op) {
-  return {op.getQ(),         op.getK(),    op.getV(),
-          op.getBeta(),      op.getGate(), op.getInitialState(),
-          op.getCuSeqlens(), op.getALog(), op.getDtBias()};
-}
-
-/// The operands of the stages of a backward in three kernels, and of a forward
-/// that saves for one: rows of q and k of length 1 where the op asks for it,
-/// and a gate.
-static SmallVector<Value> trainingOperands(OpBuilder &b,
-                                           DeltaRuleOpInterface op) {
-  SmallVector<Value> operands = ruleOperands(op);
-  if (!op.getGate())
-    operands[4] = makeNeutralGate(b, op);
-  if (op.getQkL2norm()) {
-    operands[0] = normalizeRows(b, op, op.getQ());
-    operands[1] = normalizeRows(b, op, op.getK());
-  }
-  return operands;
-}
 
 /// A forward token by token. Returns the results.
 static SmallVector<Value> planRecurrent(OpBuilder &b, DeltaRuleOpInterface op) {
@@ -167,151 +92,6 @@ static SmallVector<Value> planSeparate(OpBuilder &b, ChunkGatedDeltaRuleOp op,
        op.getFirstState(), op.getHasInitialState()},
       chunkSize);
   return llvm::to_vector_of<Value>(run.getResults());
-}
-
-/// Result types of a backward stage before the gradients of states: dq and dk
-/// of every value head, dv, dbeta and, where there is a gate, dg.
-static SmallVector<Type> tokenGradientTypes(OpBuilder &b,
-                                            ChunkGatedDeltaRuleBwdOp op) {
-  auto v = cast<RankedTensorType>(op.getV().getType());
-  auto q = cast<RankedTensorType>(op.getQ().getType());
-  auto beta = cast<RankedTensorType>(op.getBeta().getType());
-  Type f32 = b.getF32Type();
-  auto perHead = RankedTensorType::get(
-      {q.getDimSize(0), q.getDimSize(1), v.getDimSize(2), q.getDimSize(3)},
-      f32);
-  SmallVector<Type> types = {perHead, perHead, v, beta.clone(f32)};
-  if (Value gate = op.getGate())
-    types.push_back(cast<RankedTensorType>(gate.getType()).clone(f32));
-  return types;
-}
-
-/// The backward as one stage. Returns the gradients of the recurrence.
-static SmallVector<Value> planBackwardStage(OpBuilder &b,
-                                            ChunkGatedDeltaRuleBwdOp op,
-                                            int64_t chunkSize) {
-  SmallVector<Type> types = tokenGradientTypes(b, op);
-  if (Value state = op.getInitialState())
-    types.push_back(state.getType());
-  SmallVector<Value> operands = ruleOperands(op);
-  operands.append({op.getDO(), op.getDFinalState()});
-  auto stage = createStage<BackwardStageOp>(b, op, types, operands, chunkSize);
-  return llvm::to_vector_of<Value>(stage.getResults());
-}
-
-/// Tokens between the states that a backward in three stages keeps: the largest
-/// chunk that its gradients are computed in.
-static constexpr int64_t kKeptSegment = 64;
-
-/// Whether this backward becomes three stages, or the last two of them, which
-/// alone read what a forward saves.
-static bool isInThreeStages(ChunkGatedDeltaRuleBwdOp op, Plans plans) {
-  return op.getWrites() || plans.backward == BackwardPlan::Three;
-}
-
-/// One of the three stages. Rows of q and k have been normalised before it.
-template <typename StageOp>
-static StageOp createPart(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op,
-                          TypeRange types, ArrayRef<Value> operands,
-                          int64_t chunkSize) {
-  auto stage = createStage<StageOp>(b, op, types, operands, chunkSize);
-  stage.setSegmentLength(kKeptSegment);
-  stage.setQkL2norm(false);
-  return stage;
-}
-
-/// The backward as three stages: the forward once more, the chain of the
-/// state's gradient, and the gradients of all segments side by side. Returns
-/// the gradients of the recurrence.
-static SmallVector<Value> planBackwardStages(OpBuilder &b,
-                                             ChunkGatedDeltaRuleBwdOp op,
-                                             const Plans &plans,
-                                             int64_t chunkSize) {
-  RuleDims dims = getRuleDims(op);
-  Type values = op.getV().getType();
-  auto statesEvery = [&](int64_t tokens) -> Type {
-    return RankedTensorType::get(
-        {countSegments(dims, std::nullopt, tokens), dims.H, dims.V, dims.K},
-        getElementTypeOrSelf(values));
-  };
-  SmallVector<Value> operands = trainingOperands(b, op);
-  Value writes = op.getWrites(), keptStates = op.getStates();
-  int64_t interval = op.getStateInterval().value_or(plans.stateInterval);
-  if (!writes) {
-    auto replay = createPart<ReplayStageOp>(
-        b, op, {values, statesEvery(interval)}, operands, chunkSize);
-    replay.setSegmentLength(interval);
-    // On a GPU two V tiles of a head are a cluster, and such kernels run at the
-    // same time where both fit.
-    replay.setBeside(plans.sideBySide || dims.V == 128);
-    writes = replay.getResult(0);
-    keptStates = replay.getResult(1);
-  }
-  operands.push_back(op.getDO());
-  SmallVector<Value> chainOperands = operands;
-  chainOperands.push_back(op.getDFinalState());
-  SmallVector<Type> types = {values, statesEvery(kKeptSegment)};
-  if (Value state = op.getInitialState())
-    types.push_back(state.getType());
-  auto chain =
-      createPart<AdjointStageOp>(b, op, types, chainOperands, chunkSize);
-  // The gradients make a state before every second chunk themselves.
-  if (op.getWrites() && interval > 2 * kKeptSegment) {
-    SmallVector<Value> own(ArrayRef(operands).drop_back());
-    own[2] = writes; // in the place of v
-    own.push_back(keptStates);
-    keptStates = createPart<ExpandStageOp>(b, op, statesEvery(kKeptSegment),
-                                           own, kKeptSegment)
-                     ->getResult(0);
-    chain.setBeside(true); // which needs none of the states
-    interval = kKeptSegment;
-  }
-  operands.append({writes, chain.getResult(0), keptStates, chain.getResult(1),
-                   /*progress=*/Value(), /*sequence_numbers=*/Value()});
-  SmallVector<Type> gradients = tokenGradientTypes(b, op);
-  gradients.erase(gradients.begin() + 2);
-  Type ofGates =
-      cast<RankedTensorType>(operands[4].getType()).clone(b.getF32Type());
-  if (!op.getGate())
-    gradients.push_back(ofGates);
-  // The stage rounds dq and dk, of a group their sum. Kernels for any gates,
-  // and those that may follow the adjoint, have no registers for such a sum.
-  auto q = cast<RankedTensorType>(op.getQ().getType());
-  bool isAlone = dims.H == dims.Hq && !ShapedType::isDynamic(dims.H);
-  bool isSummed = isChannelGate(op) && !isAlone;
-  bool isWide = !hasBlocksInRange(op) && (isSummed || op.getQkL2norm());
-  isWide |= isSummed && op.getWrites();
-  gradients[0] = gradients[1] = isWide ? q.clone(b.getF32Type()) : q;
-  bool hasSums = isSummed && !isWide;
-  if (hasSums)
-    gradients.push_back(ofGates);
-  auto stage =
-      createPart<GradientsStageOp>(b, op, gradients, operands, kKeptSegment);
-  stage.removeStateIntervalAttr();
-  if (interval != kKeptSegment)
-    stage.setStateInterval(interval);
-  SmallVector<Value> results(
-      stage.getResults().drop_back(hasSums || !op.getGate() ? 1 : 0));
-  results.insert(results.begin() + 2, chain.getResult(0));
-  if (op.getInitialState())
-    results.push_back(chain.getResult(2));
-  return results;
-}
-
-/// The backward's stages, with the chain rules of spec 5.5 around them.
-/// Returns the results; each may know more of its shape than the op says.
-static SmallVector<Value> planBackward(OpBuilder &b,
-                                       ChunkGatedDeltaRuleBwdOp op, Plans plans,
-                                       int64_t chunkSize) {
-  bool isThree = isInThreeStages(op, plans);
-  SmallVector<Value> results =
-      applyGradientChain(b, op,
-                         isThree ? planBackwardStages(b, op, plans, chunkSize)
-                                 : planBackwardStage(b, op, chunkSize));
-  for (auto [result, type] : llvm::zip(results, op->getResultTypes()))
-    if (result.getType() != type)
-      result = tensor::CastOp::create(b, op.getLoc(), type, result);
-  return results;
 }
 
 FailureOr<Plans> PlanStages::choosePlans() {

@@ -46,9 +46,10 @@ ArrayRef<StringLiteral> TileDialect::getSteps() {
       "gates",       "norms",        "query_norms", "decay",
       "halves",      "factors",      "scores",      "solve",
       "low_keys",    "high_keys",    "low_pairs",   "high_pairs",
-      "low_state",   "high_state",   "raw_gates",   "sums",
-      "finish",      "state",        "keep",        "store",
-      "store_state", "cast",         "activate"};
+      "low_queries", "high_queries", "low_state",   "high_state",
+      "raw_gates",   "sums",         "finish",      "state",
+      "keep",        "store",        "store_state", "cast",
+      "activate"};
   return steps;
 }
 

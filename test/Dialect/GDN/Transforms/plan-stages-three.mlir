@@ -110,12 +110,35 @@ func.func @heads(%q: tensor<1x?x?x32xbf16>, %v: tensor<1x?x?x32xbf16>, %beta: te
   return %r#4, %r#5 : tensor<1x?x?xbf16>, tensor<?xf32>
 }
 
-// Behind a norm dq and dk stay f32 until its chain rule, but are rounded before it if a bound keeps gates a channel in
-// range, since that is a pass that memory binds.
+// With a gate a channel that a bound keeps in range, and a value head a query/key head, dq and dk are those of rows in front
+// of their norm: the stage takes the reciprocals of lengths that rows had.
 // CHECK-LABEL: func.func @bounded_norm(
-// CHECK: gdn.stage.gradients {{.*}} -> tensor<1x64x2x32xbf16>, tensor<1x64x2x32xbf16>, tensor<1x64x2xf32>, tensor<1x64x2x32xf32>
+// CHECK: %[[SQUARES:.*]] = linalg.generic {{.*}} ins(%arg0, %arg0
+// CHECK: %[[RSTD:.*]] = linalg.generic {{.*}} ins(%[[SQUARES]] : tensor<1x64x2xf32>)
+// CHECK: math.rsqrt
+// CHECK: %[[D:.*]]:4 = gdn.stage.gradients {{.*}} q_rstd(%[[RSTD]] : tensor<1x64x2xf32>) k_rstd(%{{.*}} : tensor<1x64x2xf32>) {{.*}} -> tensor<1x64x2x32xbf16>, tensor<1x64x2x32xbf16>, tensor<1x64x2xf32>, tensor<1x64x2x32xf32>
+// CHECK-NOT: linalg
+// CHECK: return %[[D]]#0,
+// Else dq and dk are summed over a group and rounded before the chain rule of the norm, since that is a pass that memory
+// binds; they stay f32 until there if no bound keeps gates in range.
+// CHECK-LABEL: func.func @groups_norm(
+// CHECK: gdn.stage.gradients
+// CHECK-NOT: q_rstd
+// CHECK-SAME: -> tensor<1x64x2x32xbf16>, tensor<1x64x2x32xbf16>, tensor<1x64x4xf32>, tensor<1x64x4x32xf32>, tensor<1x64x4x32xf32>
+// CHECK: linalg.generic
 // CHECK-LABEL: func.func @unbounded_norm(
 // CHECK: gdn.stage.gradients {{.*}} -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x2xf32>, tensor<1x64x2x32xf32>
+// Of open numbers of heads the call decides.
+// CHECK-LABEL: func.func @open_norm(
+// CHECK: %[[HQ:.*]] = tensor.dim %arg0, %{{.*}} : tensor<1x?x?x32xbf16>
+// CHECK: %[[H:.*]] = tensor.dim %arg1, %{{.*}} : tensor<1x?x?x32xbf16>
+// CHECK: %[[IS:.*]] = arith.cmpi eq, %[[HQ]], %[[H]] : index
+// CHECK: scf.if %[[IS]]
+// CHECK: gdn.stage.gradients {{.*}} q_rstd(
+// CHECK: } else {
+// CHECK: gdn.stage.gradients
+// CHECK-NOT: q_rstd
+// CHECK: scf.yield
 func.func @bounded_norm(%q: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf32>, %gate: tensor<1x64x2x32xf32>)
     -> (tensor<1x64x2x32xbf16>, tensor<1x64x2x32xf32>) {
   %d:5 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x64x2x32xbf16>) k(%q : tensor<1x64x2x32xbf16>)
@@ -124,6 +147,14 @@ func.func @bounded_norm(%q: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf32>, %
       -> tensor<1x64x2x32xbf16>, tensor<1x64x2x32xbf16>, tensor<1x64x2x32xbf16>, tensor<1x64x2xf32>, tensor<1x64x2x32xf32>
   return %d#0, %d#4 : tensor<1x64x2x32xbf16>, tensor<1x64x2x32xf32>
 }
+func.func @groups_norm(%q: tensor<1x64x2x32xbf16>, %v: tensor<1x64x4x32xbf16>, %beta: tensor<1x64x4xf32>, %gate: tensor<1x64x4x32xf32>)
+    -> (tensor<1x64x2x32xbf16>, tensor<1x64x4x32xf32>) {
+  %d:5 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x64x2x32xbf16>) k(%q : tensor<1x64x2x32xbf16>)
+      v(%v : tensor<1x64x4x32xbf16>) beta(%beta : tensor<1x64x4xf32>) gate(%gate : tensor<1x64x4x32xf32>)
+      d_o(%v : tensor<1x64x4x32xbf16>) {lower_bound = -5.0 : f64, qk_l2norm}
+      -> tensor<1x64x2x32xbf16>, tensor<1x64x2x32xbf16>, tensor<1x64x4x32xbf16>, tensor<1x64x4xf32>, tensor<1x64x4x32xf32>
+  return %d#0, %d#4 : tensor<1x64x2x32xbf16>, tensor<1x64x4x32xf32>
+}
 func.func @unbounded_norm(%q: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf32>, %gate: tensor<1x64x2x32xf32>)
     -> (tensor<1x64x2x32xbf16>, tensor<1x64x2x32xf32>) {
   %d:5 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x64x2x32xbf16>) k(%q : tensor<1x64x2x32xbf16>)
@@ -131,4 +162,12 @@ func.func @unbounded_norm(%q: tensor<1x64x2x32xbf16>, %beta: tensor<1x64x2xf32>,
       d_o(%q : tensor<1x64x2x32xbf16>) {qk_l2norm}
       -> tensor<1x64x2x32xbf16>, tensor<1x64x2x32xbf16>, tensor<1x64x2x32xbf16>, tensor<1x64x2xf32>, tensor<1x64x2x32xf32>
   return %d#0, %d#4 : tensor<1x64x2x32xbf16>, tensor<1x64x2x32xf32>
+}
+func.func @open_norm(%q: tensor<1x?x?x32xbf16>, %v: tensor<1x?x?x32xbf16>, %beta: tensor<1x?x?xf32>, %gate: tensor<1x?x?x32xf32>)
+    -> (tensor<1x?x?x32xbf16>, tensor<1x?x?x32xf32>) {
+  %d:5 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x?x?x32xbf16>) k(%q : tensor<1x?x?x32xbf16>)
+      v(%v : tensor<1x?x?x32xbf16>) beta(%beta : tensor<1x?x?xf32>) gate(%gate : tensor<1x?x?x32xf32>)
+      d_o(%v : tensor<1x?x?x32xbf16>) {lower_bound = -5.0 : f64, qk_l2norm}
+      -> tensor<1x?x?x32xbf16>, tensor<1x?x?x32xbf16>, tensor<1x?x?x32xbf16>, tensor<1x?x?xf32>, tensor<1x?x?x32xf32>
+  return %d#0, %d#4 : tensor<1x?x?x32xbf16>, tensor<1x?x?x32xf32>
 }

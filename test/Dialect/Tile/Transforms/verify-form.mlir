@@ -34,7 +34,7 @@ func.func @outside(%x: tensor<1x32x4x16xf32>) -> tensor<1x32x4x16xf32> {
 
 gdn_tile.program @no_step() work_item(%n, %h, %vt) tokens(%batch, %begin, %end) {
   %one = arith.constant dense<1.0> : tensor<16xf32>
-  // expected-error @below {{expected gdn_tile.step to be one of load, load_output, load_state, load_gradient, load_keys, load_between, load_kept, load_write, gates, norms, query_norms, decay, halves, factors, scores, solve, low_keys, high_keys, low_pairs, high_pairs, low_state, high_state, raw_gates, sums, finish, state, keep, store, store_state, cast, activate, got none}}
+  // expected-error @below {{expected gdn_tile.step to be one of load, load_output, load_state, load_gradient, load_keys, load_between, load_kept, load_write, gates, norms, query_norms, decay, halves, factors, scores, solve, low_keys, high_keys, low_pairs, high_pairs, low_queries, high_queries, low_state, high_state, raw_gates, sums, finish, state, keep, store, store_state, cast, activate, got none}}
   %b = arith.addf %one, %one : tensor<16xf32>
 }
 

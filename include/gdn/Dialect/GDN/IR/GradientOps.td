@@ -153,11 +153,16 @@ def GDN_GradientsStageOp : GDN_BackwardPartOp<"gradients",
       Arg<TensorRankOf<dataTypes, [4]>, "`states` of `gdn.stage.replay`.">:$states,
       Arg<TensorRankOf<dataTypes, [4]>, "`d_states` of `gdn.stage.adjoint`.">:$d_states,
       Arg<Optional<TensorRankOf<[I32], [3]>>, "`progress` of `gdn.stage.adjoint`.">:$progress,
-      sequenceNumbersArgument:$sequence_numbers),
+      sequenceNumbersArgument:$sequence_numbers,
+      Arg<Optional<TensorRankOf<[F32], [3]>>, !strconcat(
+        "The reciprocal lengths [B, T, Hq] that rows of q had before their norm. ",
+        "With these dq is the gradient of the rows in front of it.")>:$q_rstd,
+      Arg<Optional<TensorRankOf<[F32], [3]>>, "The same of k and dk.">:$k_rstd),
     [{`writes` `(` $writes `:` type($writes) `)` `dv` `(` $dv `:` type($dv) `)`
       `states` `(` $states `:` type($states) `)` `d_states` `(` $d_states `:` type($d_states) `)`
       (`progress` `(` $progress^ `:` type($progress) `)`)?
-      (`sequence_numbers` `(` $sequence_numbers^ `:` type($sequence_numbers) `)`)?}],
+      (`sequence_numbers` `(` $sequence_numbers^ `:` type($sequence_numbers) `)`)?
+      (`q_rstd` `(` $q_rstd^ `:` type($q_rstd) `)`)? (`k_rstd` `(` $k_rstd^ `:` type($k_rstd) `)`)?}],
     (ins sequenceSegmentsAttribute:$sequence_segments,
       Arg<OptionalAttr<I64Attr>, !strconcat(
       "Tokens between the states of `states`, a multiple of `segment_length`. ",

@@ -29,11 +29,14 @@ def PlanStagesPass : Pass<"gdn-plan-stages", "::mlir::ModuleOp"> {
     three that a GPU has kernels for.
     The three take q and k as they are: with `qk_l2norm` the rows are normalised,
     and rounded to their type, before them. Chain rules of the backward and reductions over a group of heads become
-    `linalg` ops on whole tensors around the stage. Numerics: `separate` stores
+    `linalg` ops on whole tensors around the stage. Gradients of a query/key head
+    with one value head and a gate a channel that a bound keeps in range are those
+    of rows in front of their norm; if numbers of heads are open, an `scf.if`
+    has the other way, too. Numerics: `separate` stores
     Bm in 16 bits for 16-bit inputs (spec 8), nothing else is rounded here.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
-    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
   let options = [
     Option<"plan", "plan", "std::string", "\"fused\"",
       "Kernels of a forward: 'fused' (one) or 'separate' (prepare, run)">,
