@@ -31,6 +31,10 @@ Value gdn::keepHere(Value sum) {
   return sum;
 }
 
+Value gdn::addHere(TileBuilder &b, Value sum, Value tile) {
+  return keepHere(sum ? b.add(sum, tile) : tile);
+}
+
 Value Piece::reread(Value made) {
   made.getDefiningOp()->setAttr(tile::kRereadAttrName,
                                 b.getI64IntegerAttr(uses++));
@@ -98,19 +102,14 @@ static Value sumWritten(Program &p, Piece &in) {
   return sum;
 }
 
-/// `sum` and a tile, which is all of it so far if it is null.
-static Value addTo(TileBuilder &b, Value sum, Value tile) {
-  return keepHere(sum ? b.add(sum, tile) : tile);
-}
-
 /// Adds sums `part` of the gradients of `rows`, both over a decay, which
 /// `factor` makes where it is used.
 static RowSums addRows(TileBuilder &b, Piece &in, RowSums sums, Value part,
                        Value rows, function_ref<Value()> factor, bool isRead) {
   Value dots = b.mul(b.f32(in.decayed(rows, factor())), part);
   sums.dots =
-      isRead ? keepHere(b.sub(sums.dots, dots)) : addTo(b, sums.dots, dots);
-  sums.gradient = addTo(b, sums.gradient, b.mul(part, factor()));
+      isRead ? keepHere(b.sub(sums.dots, dots)) : addHere(b, sums.dots, dots);
+  sums.gradient = addHere(b, sums.gradient, b.mul(part, factor()));
   return sums;
 }
 

@@ -123,6 +123,9 @@ struct RowSums {
 /// `sum`, which is in registers from here on.
 Value keepHere(Value sum);
 
+/// The same of `sum` and a tile, which is all of it so far if it is null.
+Value addHere(TileBuilder &b, Value sum, Value tile);
+
 /// How the numbers of rows compare with `row`, i1 of `shape`.
 Value compareRows(Program &p, arith::CmpIPredicate predicate, int64_t row,
                   ArrayRef<int64_t> shape);

@@ -127,11 +127,6 @@ static Value sumFromRow(Program &p, Value rows, Value all, Value mask) {
   return sum;
 }
 
-/// `sum` and a tile, which is all of it so far if it is null.
-static Value addHere(TileBuilder &b, Value sum, Value tile) {
-  return keepHere(sum ? b.add(sum, tile) : tile);
-}
-
 void DecayedPiece::addKeys(Value &dk) {
   const GradientTiles &in = chunk.in;
   bool isTurned = in.source == StateSource::Carried;
