@@ -91,7 +91,7 @@ Block *gdn::warp::findWholeBlock(Block *block) {
 }
 
 /// The block of the loop or role around `block`.
-static Block *findIteration(Block *block) {
+static Block *findIterationBlock(Block *block) {
   while (isa<scf::IfOp>(block->getParentOp()) || findPieceLoop(block))
     block = block->getParentOp()->getBlock();
   return block;
@@ -104,7 +104,8 @@ bool ChannelVisits::isAlwaysMade(const Key &key) {
   auto branch = dyn_cast<scf::IfOp>(block->getParentOp());
   if (!branch)
     return true;
-  return branch.elseBlock() && branch->getBlock() == findIteration(block) &&
+  return branch.elseBlock() &&
+         branch->getBlock() == findIterationBlock(block) &&
          visits.contains({branch.thenBlock(), direction, slot}) &&
          visits.contains({branch.elseBlock(), direction, slot});
 }
@@ -115,9 +116,9 @@ void ChannelVisits::orderVisits() {
     for (auto &[otherKey, other] : visits) {
       auto [block, direction, slot] = key;
       auto [otherBlock, otherDirection, otherSlot] = otherKey;
-      Block *iteration = findIteration(block);
+      Block *iteration = findIterationBlock(block);
       if (direction != otherDirection || slot != otherSlot ||
-          iteration != findIteration(otherBlock) || visit.fetched ||
+          iteration != findIterationBlock(otherBlock) || visit.fetched ||
           other.fetched)
         continue;
       if (findWholeBlock(block) == findWholeBlock(otherBlock))
