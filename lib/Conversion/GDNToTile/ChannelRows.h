@@ -1,5 +1,4 @@
-//===- ChannelRows.h - Gradients of gates a bound keeps in range -*- C++
-//-*-===//
+//===- ChannelRows.h - Gradients where decays stay in range -----*- C++ -*-===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -146,9 +146,9 @@ static void voteOnBranches(ModuleOp module) {
   });
 }
 
-/// Branches that make what they make of numbers take those of loops as copies
-/// that LLVM does not see through: what it makes of the numbers themselves it
-/// may make before the branch, in each iteration.
+/// In a branch with late addresses, replaces integers of the loops around it by
+/// copies that LLVM does not see through. Without them LLVM computes what the
+/// branch makes of the integers in front of the branch, in each iteration.
 static void copyNumbers(ModuleOp module) {
   module.walk([](scf::IfOp branch) {
     if (!branch->hasAttr(WarpDialect::getLateAddressesAttrName()))

@@ -53,7 +53,8 @@ gdn_warp.schedule_template @fused.channel_gates schedules ["cta_per_head", "cta_
 // make tiles in turn. They loop over the pieces of their tiles: so all loops fit the instruction cache. What a loop makes
 // is late, so it goes to the state before the products of this role. What loads stays three iterations ahead of what
 // stores: the keys of an iteration are loaded, summed, decayed and solved while the state is at the two before it. Two warps
-// sum squares, so that both chunks have theirs as soon.
+// sum squares, so that both chunks have theirs as soon. The loads of a chunk stand together: mixed with those of the next
+// chunk, they would wait until that one's slot is free.
 #piece_prepare = #gdn_warp.role_template<name = "prepare", warps = 8, registers = 136, steps = ["decay", "scores"], round_robin = true, warps_per_turn = 4, loop_chunks = true, alternate_ctas = true, loop_pieces = true, hand_on_early = true>
 #piece_move = #gdn_warp.role_template<name = "move", warps = 1, registers = 56, steps = ["load", "gates"], delayed_steps = ["store"], delay = <3 iterations>, prefetch_distance = <2 chunks>>
 #piece_solve = #gdn_warp.role_template<name = "solve", warps = 1, registers = 56, steps = ["solve"], loop_chunks = true, alternate_ctas = true>

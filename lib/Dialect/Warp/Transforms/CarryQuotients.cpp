@@ -297,8 +297,9 @@ scf::ForOp Counters::carry() {
   return longer;
 }
 
-/// Whether `op`, in a loop, may be of an iteration `ahead` of the current one:
-/// if that is none of the loop's, it does not run.
+/// Whether a counter may replace the division `op`. If it divides an iteration
+/// before the current one, it must not run where the loop has no such
+/// iteration.
 static bool canCount(Operation *op, Value divisor, const Iteration &of) {
   if (of.ahead >= 0)
     return of.ahead <= kMostAhead;

@@ -64,9 +64,9 @@ inline constexpr llvm::StringLiteral kOwnRowsAttrName = "gdn_tile.own_rows";
 inline constexpr llvm::StringLiteral kBeforeLoopsAttrName =
     "gdn_tile.before_loops";
 
-/// Unit attribute of a `gdn_tile.store`, or an `scf.if`, that few iterations of
-/// a loop run: a kernel makes the store's addresses there, or what the branch
-/// makes of numbers, and none of it waits in registers.
+/// Unit attribute of a `gdn_tile.store` or an `scf.if` that few iterations of a
+/// loop run. A kernel makes the store's addresses, and the integers of the
+/// branch, where it runs them, so that they hold no registers over the loop.
 inline constexpr llvm::StringLiteral kSeldomAttrName = "gdn_tile.seldom";
 
 /// Unit attribute of a `memref.load`: other work items may store the element

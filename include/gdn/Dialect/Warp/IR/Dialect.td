@@ -73,7 +73,7 @@ def Warp_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral getShareCodeAttrName() { return "gdn_warp.share_code"; }
 
     /// Unit attribute of a role whose loops make addresses in shared memory where they use
-    /// them, of such an address, and of a branch that makes what it makes of numbers.
+    /// them, of such an address, and of a branch whose integers are computed inside of it.
     static constexpr ::llvm::StringLiteral getLateAddressesAttrName() { return "gdn_warp.late_addresses"; }
 
     /// Unit attribute of a role that makes the pieces of its tiles in a loop.

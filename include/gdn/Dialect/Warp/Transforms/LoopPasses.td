@@ -14,12 +14,12 @@ include "mlir/Pass/PassBase.td"
 def CarryQuotientsPass : Pass<"gdn-warp-carry-quotients", "::mlir::gdn::warp::KernelOp"> {
   let summary = "Count the quotients of iterations instead of dividing";
   let description = [{
-    In a loop of i32 that counts by ones, the number of an iteration since the first one may be divided by a number that the
-    loop does not change. The loop then carries quotient and rest, and counts. So it does for iterations ahead of
-    the current one, and for those before it in branches that only iterations take that have such. What an
-    iteration makes of the quotient alone is carried, too, and made anew when the quotient changes; a branch that
-    is not likely makes what it needs itself. The number may be that of an iteration's units, divided by
-    how many an iteration has. Divisions by constants stay.
+    If a loop of i32 with step 1 divides the number of an iteration, counted from the first one, by a number that
+    the loop does not change, the loop carries quotient and rest and counts. The iteration may also be one ahead of
+    the current one, or one before it if the division is in a branch that runs only if there is such an iteration.
+    What an iteration computes from the quotient alone is carried, too, and computed again when the quotient
+    changes; unlikely branches compute what they need themselves. The number of an iteration may come from an index
+    of smaller units, divided by the units of an iteration. Divisions by constants stay.
 
     Before:
 

@@ -1,5 +1,4 @@
-//===- BranchResults.h - Arrays that both sides of a branch make -*- C++
-//-*-===//
+//===- BranchResults.h - Arrays of both sides of a branch -------*- C++ -*-===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
