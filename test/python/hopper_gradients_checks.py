@@ -15,8 +15,8 @@ from gdn import _library  # noqa: E402
 
 #: Of the plain form; with norms; with raw gates and logits, too.
 KERNELS, WITH_NORMS, OF_A_MODEL, KERNELS_OF_SEGMENTS = 3, 7, 9, 11
-#: With a gate a channel; with norms. Of gates of any strength two more round what the heads of a group have added up, and
-#: two count those below -5: both kinds of kernels are launched. In segments seven are more.
+#: With a gate a channel; with norms. Of gates of any strength two more round what the heads of a group have added up, if
+#: there are several, and two count those below -5: both kinds of kernels are launched. In segments seven are more.
 OF_CHANNELS, OF_CHANNELS_WITH_NORMS, OF_RAW, OF_SUMS, OF_COUNT, OF_CUTS = 3, 7, 2, 2, 2, 7
 INPUTS = (
     "q", "k", "v", "g", "beta", "A_log", "dt_bias", "initial_state", "cu_seqlens", "d_o", "d_state", "state_indices",
@@ -116,7 +116,8 @@ def test_launches_of_channels(ends):
     states, layout = STATES[ends]
     assert run(of_channels(states=states), options=BOUNDED_NORMS | layout) == OF_CHANNELS_WITH_NORMS + OF_RAW + 2
     assert run(of_channels(states=states, H=4), options=BOUNDED | layout) == OF_CHANNELS + OF_RAW + 2
-    assert run(of_channels(states=states, H=4), options=LOG | layout) == OF_COUNT + 2 * OF_CHANNELS + OF_SUMS
+    assert run(of_channels(states=states, H=4), options=LOG | layout) == OF_COUNT + 2 * OF_CHANNELS
+    assert run(of_channels(states=states), options=LOG | layout) == OF_COUNT + 2 * OF_CHANNELS + OF_SUMS
 
 
 @pytest.mark.full
@@ -132,7 +133,8 @@ def test_launches_of_channels_with_norms(ends):
 def test_bits_apart_from_other_sequences():
     """With segment_length no kernel looks at the gates of other sequences."""
     length = _library.pack_segment_length(64)
-    assert run(of_channels(H=4), options=LOG | length) == OF_CHANNELS + OF_SUMS + OF_CUTS
+    assert run(of_channels(H=4), options=LOG | length) == OF_CHANNELS + OF_CUTS
+    assert run(of_channels(), options=LOG | length) == OF_CHANNELS + OF_SUMS + OF_CUTS
 
 
 def test_conversions_of_channels():

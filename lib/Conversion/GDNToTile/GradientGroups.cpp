@@ -134,16 +134,23 @@ void gdn::writePiece(Program &p, GradientChunk &chunk, size_t piece,
   storePiece(p, "dk", chunk.t, piece, member.isLast, k);
 }
 
+/// Whether numbers of heads are open and yet there is no memory to add up those
+/// of a group: so there are no groups.
+static bool storesOnce(Program &p) {
+  return p.facts.decay == DecayKind::Channel && !p["sums"] &&
+         !getElementTypeOrSelf(p["dq"].getType()).isF32();
+}
+
 Group gdn::makeGroup(Program &p) {
   TileBuilder &b = p.b;
   p.keyHead = p.head;
   Group group;
   bool areKnown =
       !ShapedType::isDynamic(p.facts.H) && !ShapedType::isDynamic(p.facts.Hq);
-  if (p["k_rstd"])
-    group.known = 1;
-  else if (areKnown)
+  if (areKnown)
     group.known = p.facts.H / p.facts.Hq;
+  else if (p["k_rstd"] || storesOnce(p))
+    group.known = 1;
   if (!ShapedType::isDynamic(group.known)) {
     group.size = b.index(group.known);
   } else {

@@ -91,14 +91,23 @@ static int64_t getStateInterval(ChunkGatedDeltaRuleBwdOp op,
   return op.getStateInterval().value_or(plans.stateInterval);
 }
 
-/// Whether gradients are those of rows in front of their norm if a query/key
-/// head has one value head. A kernel that adds up heads has no registers for
-/// that; nor have those for gates of any strength, and those that carry states.
-static bool takesNorms(ChunkGatedDeltaRuleBwdOp op, const Plans &plans) {
+/// Whether gradients have a kernel for query/key heads of one value head, and
+/// another one for groups, which adds up heads in memory. Without such sums
+/// they are rounded once, where a group's may need a pass behind them, and in
+/// range of a bound there are registers for a norm's chain rule. Kernels that
+/// carry states have none.
+static bool hasKernelOfSingleHeads(ChunkGatedDeltaRuleBwdOp op,
+                                   const Plans &plans) {
   bool carriesStates =
       !op.getWrites() && getStateInterval(op, plans) > 2 * kKeptSegment;
-  return op.getQkL2norm() && isInThreeStages(op, plans) &&
-         hasBlocksInRange(op) && !carriesStates;
+  return isChannelGate(op) && isInThreeStages(op, plans) && !carriesStates &&
+         (hasBlocksInRange(op) || !op.getQkL2norm());
+}
+
+/// Whether gradients are those of rows in front of their norm if a query/key
+/// head has one value head.
+static bool takesNorms(ChunkGatedDeltaRuleBwdOp op, const Plans &plans) {
+  return op.getQkL2norm() && hasKernelOfSingleHeads(op, plans);
 }
 
 /// The backward as three stages: the forward once more, the chain of the
@@ -205,7 +214,11 @@ SmallVector<Value> gdn::planBackward(OpBuilder &b, ChunkGatedDeltaRuleBwdOp op,
   RuleDims dims = getRuleDims(op);
   bool areKnown =
       !ShapedType::isDynamic(dims.H) && !ShapedType::isDynamic(dims.Hq);
-  if (areKnown || !takesNorms(op, plans))
+  // In f32 they add up heads where they store.
+  bool hasBoth =
+      hasKernelOfSingleHeads(op, plans) &&
+      (takesNorms(op, plans) || !getElementTypeOrSelf(op.getQ()).isF32());
+  if (areKnown || !hasBoth)
     return planGroups(b, op, plans, chunkSize, areKnown && dims.H == dims.Hq);
   Location loc = op.getLoc();
   auto countHeads = [&](Value rows) -> Value {

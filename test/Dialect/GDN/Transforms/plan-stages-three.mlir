@@ -171,3 +171,47 @@ func.func @open_norm(%q: tensor<1x?x?x32xbf16>, %v: tensor<1x?x?x32xbf16>, %beta
       -> tensor<1x?x?x32xbf16>, tensor<1x?x?x32xbf16>, tensor<1x?x?x32xbf16>, tensor<1x?x?xf32>, tensor<1x?x?x32xf32>
   return %d#0, %d#4 : tensor<1x?x?x32xbf16>, tensor<1x?x?x32xf32>
 }
+
+// Without norms, too: the kernel of one value head rounds once, and adds nothing up. A bound leaves groups memory for sums.
+// CHECK-LABEL: func.func @open_bounded(
+// CHECK: scf.if
+// CHECK: %[[ONE:.*]]:4 = gdn.stage.gradients {{.*}} -> tensor<1x?x?x32xbf16>, tensor<1x?x?x32xbf16>, tensor<1x?x?xf32>, tensor<1x?x?x32xf32>
+// CHECK-NOT: linalg
+// CHECK: scf.yield %[[ONE]]#0,
+// CHECK: gdn.stage.gradients {{.*}} -> tensor<1x?x?x32xbf16>, tensor<1x?x?x32xbf16>, tensor<1x?x?xf32>, tensor<1x?x?x32xf32>, tensor<1x?x?x32xf32>
+// Gates of any strength have a pass behind the kernel of groups.
+// CHECK-LABEL: func.func @open_any(
+// CHECK: scf.if
+// CHECK: %[[ONE:.*]]:4 = gdn.stage.gradients {{.*}} -> tensor<1x?x?x32xbf16>, tensor<1x?x?x32xbf16>, tensor<1x?x?xf32>, tensor<1x?x?x32xf32>
+// CHECK-NOT: linalg
+// CHECK: scf.yield %[[ONE]]#0,
+// CHECK: gdn.stage.gradients {{.*}} -> tensor<1x?x?x32xf32>, tensor<1x?x?x32xf32>, tensor<1x?x?xf32>, tensor<1x?x?x32xf32>
+// CHECK: linalg.generic
+// With norms these have a pass behind either, so there is one kernel.
+// CHECK-LABEL: func.func @open_any_norm(
+// CHECK-NOT: scf.if
+// CHECK: return
+func.func @open_bounded(%q: tensor<1x?x?x32xbf16>, %v: tensor<1x?x?x32xbf16>, %beta: tensor<1x?x?xf32>, %gate: tensor<1x?x?x32xf32>)
+    -> (tensor<1x?x?x32xbf16>, tensor<1x?x?x32xf32>) {
+  %d:5 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x?x?x32xbf16>) k(%q : tensor<1x?x?x32xbf16>)
+      v(%v : tensor<1x?x?x32xbf16>) beta(%beta : tensor<1x?x?xf32>) gate(%gate : tensor<1x?x?x32xf32>)
+      d_o(%v : tensor<1x?x?x32xbf16>) {lower_bound = -5.0 : f64}
+      -> tensor<1x?x?x32xbf16>, tensor<1x?x?x32xbf16>, tensor<1x?x?x32xbf16>, tensor<1x?x?xf32>, tensor<1x?x?x32xf32>
+  return %d#0, %d#4 : tensor<1x?x?x32xbf16>, tensor<1x?x?x32xf32>
+}
+func.func @open_any(%q: tensor<1x?x?x32xbf16>, %v: tensor<1x?x?x32xbf16>, %beta: tensor<1x?x?xf32>, %gate: tensor<1x?x?x32xf32>)
+    -> (tensor<1x?x?x32xbf16>, tensor<1x?x?x32xf32>) {
+  %d:5 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x?x?x32xbf16>) k(%q : tensor<1x?x?x32xbf16>)
+      v(%v : tensor<1x?x?x32xbf16>) beta(%beta : tensor<1x?x?xf32>) gate(%gate : tensor<1x?x?x32xf32>)
+      d_o(%v : tensor<1x?x?x32xbf16>)
+      -> tensor<1x?x?x32xbf16>, tensor<1x?x?x32xbf16>, tensor<1x?x?x32xbf16>, tensor<1x?x?xf32>, tensor<1x?x?x32xf32>
+  return %d#0, %d#4 : tensor<1x?x?x32xbf16>, tensor<1x?x?x32xf32>
+}
+func.func @open_any_norm(%q: tensor<1x?x?x32xbf16>, %v: tensor<1x?x?x32xbf16>, %beta: tensor<1x?x?xf32>, %gate: tensor<1x?x?x32xf32>)
+    -> (tensor<1x?x?x32xbf16>, tensor<1x?x?x32xf32>) {
+  %d:5 = gdn.chunk_gated_delta_rule_bwd q(%q : tensor<1x?x?x32xbf16>) k(%q : tensor<1x?x?x32xbf16>)
+      v(%v : tensor<1x?x?x32xbf16>) beta(%beta : tensor<1x?x?xf32>) gate(%gate : tensor<1x?x?x32xf32>)
+      d_o(%v : tensor<1x?x?x32xbf16>) {qk_l2norm}
+      -> tensor<1x?x?x32xbf16>, tensor<1x?x?x32xbf16>, tensor<1x?x?x32xbf16>, tensor<1x?x?xf32>, tensor<1x?x?x32xf32>
+  return %d#0, %d#4 : tensor<1x?x?x32xbf16>, tensor<1x?x?x32xf32>
+}
