@@ -176,8 +176,9 @@ def GDN_GradientsStageOp : GDN_BackwardPartOp<"gradients",
     value and, where there is a gate, dg with respect to the log gate, or to the
     gate itself where that is linear, in f32. `v` and `initial_state` are not
     read. One more result, f32 [B, T, H, K], is memory in which dq and dk are
-    summed before they are rounded; nobody reads that result. With
-    `sequence_segments` or `sequence_numbers` the states are those of a forward
+    summed before they are rounded; nobody reads that result. Where H and Hq are
+    open and a gate a channel has neither that memory nor dq in f32, they are
+    equal. With `sequence_segments` or `sequence_numbers` the states are those of a forward
     that saves, and the gradients of states those of segments.
 
     With `state_interval` = L there are fewer states than gradients of states:
