@@ -29,6 +29,9 @@ LAYERS = {
 _FIRST_STATE = 1
 #: What the kind of step is called that only verifies speculated tokens.
 _VERIFYING = "speculated tokens"
+#: Steps without prefills that stay vLLM's on a GPU, by kind, whether gates are a channel's, and bytes of an entry of a state:
+#: its kernels are faster there, or were not compared (docs/experiments/work-items.md).
+KEPT = {(_VERIFYING, False, 2), (_VERIFYING, True, 4)}
 
 
 class Part(NamedTuple):
@@ -184,13 +187,17 @@ def make_layer(engine: Any, name: str) -> type:
                 cu_seqlens=step.prefill_query_start_loc,
             )  # fmt: skip
 
+        def _keeps(self, kind: str, is_kda: bool) -> bool:
+            """Whether vLLM's kernels run steps without prefills."""
+            return (kind, is_kda, self.kv_cache[1].element_size()) in KEPT
+
         def _serves(self, step: Any, *tensors: Any) -> bool:
             """Whether gdn runs a step. It is asked once for each kind, by all that a call itself checks."""
             is_spec, on_gpu = step.spec_sequence_masks is not None, tensors[0].is_cuda
             kind = _VERIFYING if is_spec else "decoding"
-            is_measured = not is_spec and tensors[2].ndim == 2
-            if on_gpu and not step.num_prefills and self.kv_cache[1].element_size() == 2 and not is_measured:
-                return self.served.decide(f"{kind} with states of 16 bits", "its kernels may be faster with them")
+            if on_gpu and not step.num_prefills and self._keeps(kind, tensors[2].ndim == 3):
+                states = str(self.kv_cache[1].dtype).removeprefix("torch.")
+                return self.served.decide(f"{kind} with states in {states}", "its kernels may be faster with them")
             if step.num_prefills:
                 kind = f"prefill and {kind}" if is_spec or step.num_decodes else "prefill"
                 kind += "" if step.flashinfer_checkpoint_plan is None else " with states inside"
@@ -210,7 +217,7 @@ def make_layer(engine: Any, name: str) -> type:
 
         def _can_use_fused_gdn_mtp_decode(self, attn_metadata: Any) -> bool:
             """Whether vLLM's kernel verifies speculated tokens: not where gdn does, or may do."""
-            is_gdns = self.kv_cache[1].element_size() == 4 and self.served.runs.get(_VERIFYING, True)
+            is_gdns = not self._keeps(_VERIFYING, False) and self.served.runs.get(_VERIFYING, True)
             return not is_gdns and super()._can_use_fused_gdn_mtp_decode(attn_metadata)
 
     class KimiLayer(Layer):

@@ -209,15 +209,18 @@ def test_captured_steps(monkeypatch, caplog):
     assert served.serves("prefill", calls, on_gpu=True) and len(asked) == 1
 
 
-@pytest.mark.parametrize("kind,is_spec,left", [
-    (QwenGatedDeltaNetAttention, False, None),
-    (QwenGatedDeltaNetAttention, True, "speculated tokens with states of 16 bits"),
-    (KimiGatedDeltaNetAttention, False, "decoding with states of 16 bits"),
+@pytest.mark.parametrize("kind,is_spec,pool,left", [
+    (QwenGatedDeltaNetAttention, False, "bfloat16", None),
+    (QwenGatedDeltaNetAttention, True, "bfloat16", "speculated tokens with states in bfloat16"),
+    (KimiGatedDeltaNetAttention, False, "bfloat16", None),
+    (KimiGatedDeltaNetAttention, True, "bfloat16", None),
+    (KimiGatedDeltaNetAttention, True, "float32", "speculated tokens with states in float32"),
 ])  # fmt: skip
-def test_states_of_16_bits_on_a_gpu(kind, is_spec, left, monkeypatch):
-    """gdn decodes gates a head; vLLM does what nobody has measured beside its kernels."""
-    layer = gdn.vllm.make_layer(engine_of(kind), kind.__name__)(dtype=torch.bfloat16, pool=torch.bfloat16)
-    monkeypatch.setattr(layer.served, "serves", lambda kind, calls, on_gpu: kind == "decoding" and on_gpu)
+def test_what_vllm_keeps_on_a_gpu(kind, is_spec, pool, left, monkeypatch):
+    """vLLM runs the steps without prefills in which its kernels are faster, or were not compared."""
+    layer = gdn.vllm.make_layer(engine_of(kind), kind.__name__)(dtype=torch.bfloat16, pool=getattr(torch, pool))
+    asked = "speculated tokens" if is_spec else "decoding"
+    monkeypatch.setattr(layer.served, "serves", lambda kind, calls, on_gpu: kind == asked and on_gpu)
     on_gpu = types.SimpleNamespace(is_cuda=True)
     gates = torch.zeros(1, HEADS) if kind is QwenGatedDeltaNetAttention else torch.zeros(1, HEADS, CHANNELS)
     step = Step([1], [1], [True], decodes=1)
