@@ -90,8 +90,9 @@ class Speculation(Step):
         )  # fmt: skip
 
 
-def built(step):
-    """The metadata that vLLM's own builder makes of such a step, with the speculating sequences first."""
+def built(step, backend="flashinfer"):
+    """The metadata that vLLM's own builder makes of such a step for a backend of prefills, with the speculating sequences
+    first."""
     from vllm.v1.attention.backend import CommonAttentionMetadata
     from vllm.v1.attention.backends.gdn_attn import GDNAttentionMetadataBuilder
 
@@ -106,19 +107,22 @@ def built(step):
         lengths, rows = torch.cat([tokens, lengths]), torch.cat([step.spec_state_indices_tensor, rows])
         has, is_first = torch.cat([tokens > 0, has]), torch.cat([tokens < 0, is_first])
     ends = torch.nn.functional.pad(lengths.cumsum(0), (1, 0)).int()
+    seen = lengths + 50 * has
     common = CommonAttentionMetadata(
-        query_start_loc=ends, query_start_loc_cpu=ends, seq_lens=lengths + 50 * has, num_reqs=len(lengths),
+        query_start_loc=ends, query_start_loc_cpu=ends.cpu(), seq_lens=seen, num_reqs=len(lengths),
         num_actual_tokens=step.num_actual_tokens, max_query_len=int(lengths.max()), max_seq_len=100,
-        block_table_tensor=rows, slot_mapping=rows, is_prefilling=is_first, seq_lens_cpu_upper_bound=lengths + 50 * has,
+        block_table_tensor=rows, slot_mapping=rows, is_prefilling=is_first.cpu(), seq_lens_cpu_upper_bound=seen.cpu(),
     )  # fmt: skip
     builder = GDNAttentionMetadataBuilder.__new__(GDNAttentionMetadataBuilder)
     known = types.SimpleNamespace(build=lambda *arguments: step.checkpoint)
     cache = types.SimpleNamespace(cache_config=types.SimpleNamespace(mamba_cache_mode="none"))
     vars(builder).update(
-        kv_cache_spec=None, vllm_config=cache, checkpoint_builder=known, gdn_prefill_backend="flashinfer",
+        kv_cache_spec=None, vllm_config=cache, checkpoint_builder=known, gdn_prefill_backend=backend,
         plan_flashinfer_checkpoints=True, use_spec_decode=True, num_spec=SPECULATED, use_full_cuda_graph=False,
     )  # fmt: skip
-    return builder.build(0, common, accepted, drafts)
+    # What it makes for the host has no device of its own.
+    with torch.device("cpu"):
+        return builder.build(0, common, accepted, None if drafts is None else drafts.cpu())
 
 
 def convolve(x, states, weight, bias, rows, ends, has, accepted=None):
