@@ -150,5 +150,9 @@ def step_runs(torch, gdn):
         "gates a channel, bfloat16, batch rows": {"channels": True, "state": "bfloat16", "packed": False},
         "log gates a channel": {"channels": True, "gate": "log"},
         "bounded gates a channel, bfloat16": {"channels": True, "gate": "bounded", "state": "bfloat16"},
-    }
+        "gates a channel, tree": {"channels": True, "tree": True, "apart": True},
+        "bounded gates a channel, bfloat16, tree": {
+            "channels": True, "gate": "bounded", "state": "bfloat16", "tree": True, "apart": True,
+        },
+    }  # fmt: skip
     return [(f"steps, {name}", lambda words=words: Steps(torch, gdn, **words).check()) for name, words in cases.items()]

@@ -30,13 +30,14 @@ gdn_warp.schedule_template @recurrent.token.short.kept schedules ["token", "cta_
     roles [#short_lanes]
     channels []
 
-// With a gate for each channel, and states that are kept after tokens: registers have both at a time.
-#wide_short_lanes = #gdn_warp.role_template<name = "state", warps = 4, min_registers = 72, steps = ["load", "gates", "norms", "state", "keep", "store"], lanes_per_row = 16>
+// With a gate for each channel, and states that are kept after tokens: registers have both at a time. Every warp makes the
+// gates of all channels, so few warps have many rows each.
+#wide_alone = #gdn_warp.role_template<name = "state", warps = 1, min_registers = 168, steps = ["load", "gates", "norms", "state", "keep", "store"], lanes_per_row = 16>
 
 gdn_warp.schedule_template @recurrent.token.short.wide schedules ["token", "cta_per_head", "cta_per_v_tile"] stages ["recurrent"]
     when <steps = ["keep"], max_state_columns = 128, max_state_entries = 2048>
-    attributes {chunks_per_iteration = 1 : i64, min_ctas = 7 : i64, in_order}
-    roles [#wide_short_lanes]
+    attributes {chunks_per_iteration = 1 : i64, min_ctas = 12 : i64, in_order}
+    roles [#wide_alone]
     channels []
 
 // States [K, V]: 32 registers of the state, 16 of a key and a query.
