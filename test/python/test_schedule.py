@@ -49,6 +49,7 @@ class Server:
         pages = torch.full((SLOTS, size + 64), torch.nan, dtype=self.dtype, device=device)
         self.pool = pages[:, :size].unflatten(1, (self.HV, channels, channels))
         self.pages, self.free, self.requests, self.worst = pages, list(range(FIRST, SLOTS)), [], 0.0
+        self.sizes = []
         self.counts = {"sequences": 0, "steps": 0, "tokens": 0}
 
     def draw(self, tokens):
@@ -93,6 +94,12 @@ class Server:
         error = rms_error(got, wanted) if np.size(wanted) else 0.0
         self.worst = max(self.worst, error if error == error else np.inf)
 
+    def compare_outputs(self, got, wanted):
+        """By at least a tenth of their usual size: what the state rounds does not shrink with an output that nearly cancels."""
+        self.sizes.append(float(np.sqrt(np.mean(np.square(wanted)))))
+        least = max(1.0, np.median(self.sizes) / 10 / max(self.sizes[-1], 1e-30))
+        self.compare(wanted + (got - wanted) / least, wanted)
+
     def prefill(self, requests):
         """A piece of each; new ones begin with zeros, whatever their slots hold."""
         lengths = [int(self.random.integers(1, 40)) for _ in requests]
@@ -120,7 +127,7 @@ class Server:
         begin = 0
         for request, length in zip(requests, lengths):
             wanted, state = self.expect(exact, begin, begin + length, request.state)
-            self.compare(o[begin : begin + length], wanted)
+            self.compare_outputs(o[begin : begin + length], wanted)
             request.state, request.accepted = self.rounded(state), 1
             self.compare(self.pool[request.slots[0]].float().cpu().numpy(), request.state[0])
             begin += length
@@ -142,7 +149,7 @@ class Server:
                 wanted, state = self.expect(exact, t, t + 1, state)
                 # What is kept in 16 bits is what the next token reads.
                 state = self.rounded(state)
-                self.compare(o[t : t + 1], wanted)
+                self.compare_outputs(o[t : t + 1], wanted)
                 states.append(state)
             for slot, state in zip(request.slots, states):
                 self.compare(self.pool[slot].float().cpu().numpy(), state[0])
@@ -219,6 +226,6 @@ if __name__ == "__main__":
     kinds = TOLERANCES if not on_gpu else ("float32",) if is_kda else ("float32", "bfloat16")
     for kind in kinds:
         made = run(kind, count, is_kda=is_kda, **({"device": "cuda", "channels": 128} if on_gpu else {}))
-        # Outputs of 16 bits are rounded; a single token's may nearly cancel.
-        most = max(TOLERANCES[kind], (2e-2 if is_kda else 8e-3) if on_gpu else 0)
+        # Outputs of 16 bits are rounded.
+        most = max(TOLERANCES[kind], 1e-2 if on_gpu else 0)
         print(kind, made.counts, f"{made.worst:.1e}", "ok" if made.worst < most else "WRONG", flush=True)
