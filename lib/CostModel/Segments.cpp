@@ -90,29 +90,25 @@ static bool isBetter(const Problem &p, const SplitEstimate &cut,
          other.seconds() + other.slowSeconds();
 }
 
-/// `cut`, or two lengths of which its own is the shorter one, which the device
-/// takes with gates of channels that decay.
+/// `cut`, or two lengths of which its own is the shorter one: with gates of
+/// channels heads that keep their states have whole sequences.
 static SplitEstimate addLonger(const Problem &p, const Chip &chip,
                                const Choice &whole, const SplitRequest &request,
                                const SplitEstimate &cut) {
-  SplitEstimate best = cut;
+  if (cut.ofLongest <= 1)
+    return cut;
   Sequences sequences = sequencesOf(p, whole);
   // The host may not know the longest one of packed sequences.
   int64_t most = p.packed ? sequences.tokens : sequences.longest;
   SplitEstimate shorter = estimateShorter(p, chip, whole, cut.length, request);
-  for (int64_t n = 1; n < cut.ofLongest; n *= 2) {
-    int64_t tokens = n == 1 ? most : divideCeil(sequences.longest, n);
-    // A slower one than one that may be chosen is not looked at closely.
-    double limit = isSafe(p, best, whole.chosen().seconds, request)
-                       ? best.seconds() + best.slowSeconds()
-                       : kAnySeconds;
-    SplitEstimate now = estimateTwoLengths(
-        p, chip, whole, shorter,
-        divideCeil(tokens, p.chunkTokens) * p.chunkTokens, request, limit);
-    if (isBetter(p, now, best, whole.chosen().seconds, request))
-      best = now;
-  }
-  return best;
+  // A slower one than one that may be chosen is not looked at closely.
+  double limit = isSafe(p, cut, whole.chosen().seconds, request)
+                     ? cut.seconds() + cut.slowSeconds()
+                     : kAnySeconds;
+  SplitEstimate now = estimateTwoLengths(
+      p, chip, whole, shorter, divideCeil(most, p.chunkTokens) * p.chunkTokens,
+      request, limit);
+  return isBetter(p, now, cut, whole.chosen().seconds, request) ? now : cut;
 }
 
 /// `cut`, or two lengths of which its own is the longer one. The shorter one

@@ -23,10 +23,8 @@ using namespace gdn::cost;
 static constexpr double kEndSeconds = 0.5e-6;
 /// Kernels that a forward in segments has more than one of whole sequences.
 static constexpr int64_t kMoreKernels = 5;
-/// The kernel that cuts, and what it takes more to look at the gates; at those
-/// of channels (docs/experiments/kda.md).
-static constexpr double kBoundariesSeconds = 1.5e-6, kSampleSeconds = 1.1e-6,
-                        kChannelSampleSeconds = 12e-6;
+/// The kernel that cuts, and what it takes more to look at the gates.
+static constexpr double kBoundariesSeconds = 1.5e-6, kSampleSeconds = 1.1e-6;
 /// The kernel that finds where segments forget, and a chunk of it.
 static constexpr double kStartsSeconds = 1.5e-6, kStartsChunkSeconds = 0.01e-6;
 
@@ -329,8 +327,9 @@ SplitEstimate gdn::cost::estimateSplit(const Problem &p, const Chip &chip,
   return estimateCut(p, chip, whole, cut, request, shared, most);
 }
 
+/// With gates of channels nobody samples: who finds where segments begin knows.
 static double sampleSeconds(const Problem &p) {
-  return p.gatesChannels ? kChannelSampleSeconds : kSampleSeconds;
+  return p.gatesChannels ? 0 : kSampleSeconds;
 }
 
 SplitEstimate gdn::cost::estimateShorter(const Problem &p, const Chip &chip,

@@ -75,9 +75,9 @@ class Split:
     length: Annotated[int, "tokens of a segment"]
     longer_length: Annotated[
         int,
-        "those of a segment of a sequence that the device cuts otherwise by a sample of its gates, all of them or more "
-        "to leave it whole: where no head, or half of them or more, keep a state over `length` tokens; with gates a "
-        "channel where any head does; 0 where all sequences are cut alike",
+        "those of a segment of a sequence that the device cuts otherwise, all of them or more to leave it whole: where "
+        "by a sample no head, or half of them or more, keep a state over `length` tokens; with gates a channel for heads "
+        "that do; 0 where all sequences are cut alike",
     ]
     parts: Annotated[int, "parts of a segment, of one length, for which its maps are made"]
     late: Annotated[

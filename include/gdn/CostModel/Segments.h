@@ -43,8 +43,8 @@ struct SplitRequest {
   /// take a segment in parts: a shorter part is a shorter way to the last
   /// state.
   bool ownStarts = false;
-  /// Whether the kernel that cuts may look at the gates, and then choose
-  /// between two lengths.
+  /// Whether kernels may look at the gates, and then choose between two
+  /// lengths.
   bool samplesGates = false;
   /// Whether functions have kernels for gates of any strength and kernels for
   /// those that keep a bound, of which the device lets one kind leave.
@@ -76,11 +76,11 @@ struct Cut {
 
 /// What is predicted of a forward in segments.
 struct SplitEstimate : Cut {
-  /// Tokens of a segment of a sequence that the device cuts otherwise, by a
-  /// sample of its gates, all of its tokens or more to leave it whole; 0 where
-  /// all sequences are cut alike. With a gate a head these are sequences of
-  /// which no head, or half of them or more, keep a state over `length` tokens;
-  /// with gates of channels those of which any head keeps one.
+  /// Tokens of a segment of a sequence that the device cuts otherwise, all of
+  /// its tokens or more to leave it whole; 0 where all sequences are cut alike.
+  /// With a gate a head these are sequences of which, by a sample of the gates,
+  /// no head, or half of them or more, keep a state over `length` tokens; with
+  /// gates of channels those of each head that keeps one.
   int64_t longerLength = 0;
   /// Whether the forward is launched when the maps are done, and not beside
   /// them.
@@ -130,7 +130,7 @@ SplitEstimate estimateSplit(const Problem &problem, const Chip &chip,
                             double most = kAnySeconds);
 
 /// The same of segments of two lengths, of which the device chooses one for
-/// each sequence by a sample of its gates: the shorter one with gates of
+/// each sequence, or head, by its gates: the shorter one with gates of
 /// models, and the other one where all heads decay slowly, or nothing. First
 /// the prediction for the shorter one alone, which many may be tried beside.
 /// Where both times together clearly are more than `most`, only so much is

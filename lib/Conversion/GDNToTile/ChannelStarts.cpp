@@ -134,6 +134,32 @@ static SmallVector<Token> loadTokens(Program &p, Value walked, int64_t count,
   return tokens;
 }
 
+/// Notes that the head keeps a state in a segment, where its place is not
+/// behind the first token, if others of its sequence follow: all of these would
+/// wait for it.
+static void noteKept(Program &p, Value place) {
+  if (!p["kept"])
+    return;
+  TileBuilder &b = p.b;
+  auto isBelow = [&](Value x, Value y) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
+  };
+  Value begin = arith::IndexCastOp::create(b, b.getI32Type(), p.begin);
+  b.step("state");
+  Value keeps = arith::CmpIOp::create(b, arith::CmpIPredicate::sle,
+                                      b.extract(place, {0}), begin);
+  // Behind the last one with tokens there are others without.
+  Value isFollowed = arith::AndIOp::create(
+      b, isBelow(p.begin, p.end),
+      isBelow(loadNumber(p, "whole_begins", {p.sequence}), p.zero));
+  auto branch =
+      scf::IfOp::create(b, arith::AndIOp::create(b, keeps, isFollowed),
+                        /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  b.store(tokenNumber(p, b.index(1)), p["kept"], {p.head}, {0});
+}
+
 void gdn::writeChannelStarts(Program &p) {
   TileBuilder &b = p.b;
   int64_t group =
@@ -165,4 +191,5 @@ void gdn::writeChannelStarts(Program &p) {
                                 [&] { return walk.values(); }, walkOverGroup));
   }
   b.store(loop.getResult(2), p["starts"], {p.sequence, p.head}, {1});
+  noteKept(p, loop.getResult(2));
 }

@@ -26,7 +26,7 @@ static Value forgets(Program &p, Value s, Value begin) {
 
 /// Of a state pass, whether anybody needs the state: not where the sequence
 /// ends with this segment, nor where it forgets what is before it and the next
-/// one has no need of a state either.
+/// one has no need of a state either, nor of a head that is left whole.
 static void skipUnneeded(Program &p) {
   TileBuilder &b = p.b;
   auto orElse = [&](Value x, Value y) -> Value {
@@ -48,11 +48,15 @@ static void skipUnneeded(Program &p) {
   Value isEmpty =
       arith::CmpIOp::create(b, arith::CmpIPredicate::uge, p.begin, p.end);
   isUnneeded = orElse(isUnneeded, isEmpty);
+  if (Value isWhole = isLeftWhole(p))
+    isUnneeded = orElse(isUnneeded, isWhole);
   p.begin = arith::SelectOp::create(b, isUnneeded, p.end, loadStart(p));
   tile::LeaveOp::create(b, isUnneeded, ValueRange());
 }
 
-/// The state before the sequence that was cut if `isFirst`, else zero.
+/// The state before the sequence that was cut if `isFirst`, else zero. A
+/// segment that is its first one, or closes it and has all of its tokens, knows
+/// it.
 static Value loadSequenceState(Program &p, Value isFirst) {
   TileBuilder &b = p.b;
   SmallVector<int64_t> shape = {p.facts.vTileChannels, p.facts.K};
@@ -64,9 +68,15 @@ static Value loadSequenceState(Program &p, Value isFirst) {
   // -1 - n is not n.
   whole.stateRow = arith::SubIOp::create(b, b.index(-1),
                                          loadNumber(p, "before", {p.sequence}));
+  Value isWhole = p["whole_begins"] ? isLeftWhole(p) : Value();
   return choose(
       p, isFirst,
       [&]() -> SmallVector<Value> {
+        // In the branch: what is loaded at the end, too, would live until then.
+        if (isWhole)
+          whole.stateRow = arith::SelectOp::create(
+              b, isWhole, loadNumber(p, "closes", {p.sequence}),
+              whole.stateRow);
         return {loadStateT(whole, "sequence_state")};
       },
       [&]() -> SmallVector<Value> { return {b.fill(0.0, shape)}; })[0];
@@ -74,15 +84,25 @@ static Value loadSequenceState(Program &p, Value isFirst) {
 
 /// Of a segment behind one that forgets, the tokens of that one from its start
 /// on, run from zero, make the state. These work items take the first turn, and
-/// so do first segments of sequences. All others wait for the scan. Returns the
-/// state on entry, and whether the work item has any tokens or state to store.
+/// so do first segments of sequences. All others wait for the scan. Of a head
+/// that is left whole the segment that closes a sequence has all of its tokens:
+/// it stores the final state anyway. Returns the state on entry, and whether
+/// the work item has any tokens or state to store.
 static std::pair<Value, Value> enterSegment(Program &p) {
   TileBuilder &b = p.b;
   Value one = b.index(1);
   Value previous =
       arith::SubIOp::create(b, arith::MaxUIOp::create(b, p.sequence, one), one);
   Value before = loadNumber(p, "before", {p.sequence});
-  Value isFirst = isFirstSegment(p);
+  Value isFirst = isFirstSegment(p), isWhole = isLeftWhole(p);
+  if (isWhole) {
+    // Of others than the one that closes it is -1.
+    Value begin = loadNumber(p, "whole_begins", {p.sequence});
+    Value closes =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::sge, begin, p.zero);
+    p.begin = arith::SelectOp::create(b, isWhole, begin, p.begin);
+    isFirst = arith::SelectOp::create(b, isWhole, closes, isFirst);
+  }
   Value isLater = b.isNot(isFirst);
   Value isOwn = arith::AndIOp::create(b, isLater, forgets(p, previous, before));
   // isOwn implies isLater, so they differ where a segment waits.
@@ -95,6 +115,9 @@ static std::pair<Value, Value> enterSegment(Program &p) {
       arith::CmpIOp::create(b, arith::CmpIPredicate::uge, p.begin, p.end);
   Value isUnused = arith::AndIOp::create(b, isEmpty, isLater);
   Value isIdle = arith::OrIOp::create(b, isOther, isUnused);
+  if (isWhole)
+    isIdle = arith::OrIOp::create(b, isIdle,
+                                  arith::AndIOp::create(b, isWhole, isLater));
   Value isBusy = b.isNot(isIdle);
   Value start = loadNumber(p, "starts", {previous, p.head});
   p.firstStored = p.begin;

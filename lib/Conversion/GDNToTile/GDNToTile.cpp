@@ -53,7 +53,7 @@ struct ConvertGDNToTile
 /// bits they are ones of 32 bits with a stride of 2.
 static MemRefType arrayType(const Stage &stage, StringRef name, Type type,
                             ArrayNotes notes) {
-  static constexpr StringLiteral kViews[] = {"before", "closes",
+  static constexpr StringLiteral kViews[] = {"before", "closes", "whole_begins",
                                              "sequence_state", "final_state"};
   static constexpr StringLiteral kNumbers[] = {
       "state_indices", "has_initial_state", "step_indices",  "num_accepted",

@@ -156,6 +156,8 @@ OpFoldResult gdn::countDim(OpBuilder &b, const Stage &stage, Axis dim) {
     return plusOne(b, loc, numSequences(b, stage));
   case Axis::SegmentBoundary:
     return plusOne(b, loc, numSegments(b, stage));
+  case Axis::SampledHead:
+    return sizeOf(b, loc, stage["sampled_gate"], 2);
   case Axis::VTile:
     return b.getIndexAttr(*cast<AdjointStageOp>(stage.op).getReportingTiles());
   case Axis::One:

@@ -181,6 +181,13 @@ Value gdn::isLastSegment(Program &p) {
                                loadNumber(p, "closes", {p.sequence}), p.zero);
 }
 
+Value gdn::isLeftWhole(Program &p) {
+  if (!p["kept"])
+    return {};
+  return arith::CmpIOp::create(p.b, arith::CmpIPredicate::ne,
+                               loadNumber(p, "kept", {p.head}), p.zero);
+}
+
 /// The work item's token in the array `name`, or `otherwise` without it.
 static Value loadToken(Program &p, StringRef name, Value otherwise) {
   return p[name] ? loadNumber(p, name, {p.sequence, p.head}) : otherwise;

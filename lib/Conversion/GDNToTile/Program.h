@@ -293,6 +293,9 @@ void writeAdjoint(Program &p);
 void writeGradients(Program &p);
 void writeGateBound(Program &p);
 void writeSegmentBoundaries(Program &p);
+/// Of a stage that knows heads with whole sequences (`kept`), whether the work
+/// item's is one; null if the stage knows of none.
+Value isLeftWhole(Program &p);
 /// Whether a sample of the gates of a sequence of `tokens` calls for the
 /// shorter of two lengths, of whose segments one has `length` tokens.
 Value callsForShorter(Program &p, Value tokens, Value length);

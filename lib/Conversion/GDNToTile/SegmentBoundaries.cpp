@@ -33,9 +33,10 @@ namespace {
 /// the first one, that behind the last one, and that of the first part of the
 /// segment with which the sequence ends: the last one with tokens, or the first
 /// of none. The last sequence also has those up to `upto`, which no sequence
-/// needs.
+/// needs. Where heads that keep a state have whole sequences, what segments
+/// that end one are told, and what the others are.
 struct Cuts {
-  Value length, first, next, upto, closing;
+  Value length, first, next, upto, closing, wholeBegin, others;
 };
 } // namespace
 
@@ -59,6 +60,10 @@ static void storeNeighbours(Program &p, const Cuts &cuts, Value segment,
                             p["parts"] ? p["parts"] : Value(b.index(1)));
   storeIndex(p, "closes", segment,
              arith::SelectOp::create(b, closes, p.sequence, none));
+  if (cuts.wholeBegin)
+    storeIndex(
+        p, "whole_begins", segment,
+        arith::SelectOp::create(b, closes, cuts.wholeBegin, cuts.others));
 }
 
 /// The number of the first part of the segment with which a sequence ends.
@@ -89,7 +94,7 @@ static Cuts cutByNumber(Program &p, Value tokens) {
   };
   Cuts cuts;
   cuts.length = cutInto(count);
-  if (p.facts.fewerSegments)
+  if (p.facts.fewerSegments && !p["kept"])
     cuts.length = arith::SelectOp::create(
         b, callsForShorter(p, tokens, cuts.length), cuts.length,
         cutInto(b.index(p.facts.fewerSegments)));
@@ -136,7 +141,7 @@ static Value chooseLength(Program &p, Value tokens) {
   TileBuilder &b = p.b;
   Value length =
       p["length"] ? p["length"] : Value(b.index(p.facts.segmentLength));
-  if (!p["longer_length"])
+  if (!p["longer_length"] || p["kept"])
     return length;
   Value segment = arith::MulIOp::create(b, length, p["parts"]);
   Value longest = arith::SelectOp::create(
@@ -185,6 +190,32 @@ static Cuts cutByLength(Program &p, Value tokens) {
   return cuts;
 }
 
+/// Whether heads that keep a state have whole sequences in this call: where the
+/// longer of two lengths has room for any.
+static Value mayLeaveWhole(Program &p) {
+  TileBuilder &b = p.b;
+  if (!p["longer_length"])
+    return arith::ConstantOp::create(b, b.getBoolAttr(true));
+  Value longest = arith::MulIOp::create(b, p["longer_length"], p["parts"]);
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::uge, longest,
+                               memref::DimOp::create(b, p["k"], 1));
+}
+
+/// So far no head keeps a state. The first sequence says so, whose work items
+/// share the heads.
+static void clearKept(Program &p, int64_t items) {
+  TileBuilder &b = p.b;
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, p.sequence, p.zero);
+  Value heads = arith::SelectOp::create(
+      b, isFirst, memref::DimOp::create(b, p["kept"], 0), p.zero);
+  auto loop =
+      scf::ForOp::create(b, items > 1 ? p.tile : p.zero, heads, b.index(items));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  storeIndex(p, "kept", loop.getInductionVar(), p.zero);
+}
+
 /// The last sequence ends what it has the last entry of.
 static void storeEnds(Program &p, const Cuts &cuts, Value end) {
   TileBuilder &b = p.b;
@@ -219,6 +250,13 @@ void gdn::writeSegmentBoundaries(Program &p) {
   int64_t items = p["parts"] ? kCuttingItems : 1;
   if (items > 1)
     own = add(own, p.tile);
+  if (p["kept"]) {
+    clearKept(p, items);
+    // Zeros say that sequences are cut anyway.
+    Value mayBeWhole = mayLeaveWhole(p);
+    cuts.wholeBegin = arith::SelectOp::create(b, mayBeWhole, begin, p.zero);
+    cuts.others = arith::SelectOp::create(b, mayBeWhole, b.index(-1), p.zero);
+  }
   auto loop = scf::ForOp::create(b, own, cuts.upto, b.index(items));
   {
     OpBuilder::InsertionGuard guard(b);

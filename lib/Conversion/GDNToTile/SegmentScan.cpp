@@ -182,7 +182,8 @@ static void holdBackLonger(Program &p, Value last) {
 
 /// The scan beside the forward: from the state behind the first segment to the
 /// one before the last. The program's tokens become the segments between. Where
-/// all but the last forget what is before them, nobody needs any state.
+/// all but the last forget what is before them, nobody needs any state, nor of
+/// a head that is left whole.
 static Value enterScan(Program &p) {
   TileBuilder &b = p.b;
   Value one = b.index(1);
@@ -191,6 +192,8 @@ static Value enterScan(Program &p) {
                    : Value(arith::SubIOp::create(
                          b, arith::MaxUIOp::create(b, p.end, one), one));
   Value isIdle = b.isNot(keepStates(p, last));
+  if (Value isWhole = isLeftWhole(p))
+    isIdle = arith::OrIOp::create(b, isIdle, isWhole);
   tile::LeaveOp::create(b, isIdle, ValueRange(), /*early=*/true);
   if (p["last_segments"])
     holdBackLonger(p, last);

@@ -172,7 +172,8 @@ static void storeMap(Program &p, Value state, Value identity, Value decay) {
 /// A segment that begins behind its first token, where nothing is left of the
 /// state before it, has no chunk that counts. Nobody reads the map of one that
 /// begins or ends a sequence if `closes` tells which they are; nor then that of
-/// one that forgets, of which the scan knows, or has no token.
+/// one that forgets, of which the scan knows, or has no token, nor those of a
+/// head that is left whole.
 static void skipForgotten(Program &p) {
   if (!p["starts"])
     return;
@@ -191,7 +192,10 @@ static void skipForgotten(Program &p) {
   Value isAtEnd = orElse(isFirstSegment(p), isLastSegment(p));
   Value isEmpty =
       arith::CmpIOp::create(b, arith::CmpIPredicate::uge, p.begin, p.end);
-  skip(orElse(orElse(isAtEnd, isForgotten), isEmpty), {});
+  Value isUnread = orElse(orElse(isAtEnd, isForgotten), isEmpty);
+  if (Value isWhole = isLeftWhole(p))
+    isUnread = orElse(isUnread, isWhole);
+  skip(isUnread, {});
 }
 
 void gdn::writeSegmentMap(Program &p) {

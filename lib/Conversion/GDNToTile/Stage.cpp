@@ -8,6 +8,8 @@
 
 #include "Stage.h"
 
+#include "StageOperands.h"
+
 using namespace mlir;
 using namespace mlir::gdn;
 
@@ -38,114 +40,6 @@ struct StageForm {
 /// does not know the device.
 static constexpr int64_t kParts = 16;
 
-static constexpr StringLiteral kBoundaries = "cu_seqlens";
-
-static constexpr StringLiteral kRecurrentOperands[] = {"q",
-                                                       "k",
-                                                       "v",
-                                                       "beta",
-                                                       "gate",
-                                                       "initial_state",
-                                                       kBoundaries,
-                                                       "a_log",
-                                                       "dt_bias",
-                                                       "state_indices",
-                                                       "first_state",
-                                                       "has_initial_state",
-                                                       "step_states",
-                                                       "step_indices",
-                                                       "num_accepted",
-                                                       "parents"};
-static constexpr StringLiteral kFusedOperands[] = {"q",
-                                                   "k",
-                                                   "v",
-                                                   "beta",
-                                                   "gate",
-                                                   "initial_state",
-                                                   kBoundaries,
-                                                   "a_log",
-                                                   "dt_bias",
-                                                   "state_indices",
-                                                   "first_state",
-                                                   "has_initial_state",
-                                                   "step_states",
-                                                   "step_indices",
-                                                   "step_starts",
-                                                   "step_intervals",
-                                                   "starts",
-                                                   "before",
-                                                   "closes",
-                                                   "sequence_state",
-                                                   "",
-                                                   "sequence_numbers",
-                                                   "num_states"};
-static constexpr StringLiteral kStatePassOperands[] = {"",
-                                                       "k",
-                                                       "v",
-                                                       "beta",
-                                                       "gate",
-                                                       "initial_state",
-                                                       kBoundaries,
-                                                       "a_log",
-                                                       "dt_bias",
-                                                       "starts",
-                                                       "before",
-                                                       "closes",
-                                                       "sequence_state"};
-static constexpr StringLiteral kPrepareOperands[] = {
-    "k", "beta", "gate", kBoundaries, "a_log", "dt_bias"};
-static constexpr StringLiteral kGateBoundOperands[] = {
-    "k", "gate", kBoundaries, "a_log", "dt_bias", "found"};
-static constexpr StringLiteral kSegmentMapOperands[] = {
-    "k",       "beta",   "gate",   kBoundaries, "a_log",
-    "dt_bias", "starts", "before", "closes"};
-// A sample of gates and parameters is no reason for a work item a head.
-static constexpr StringLiteral kSegmentBoundariesOperands[] = {
-    "k",
-    "sampled_gate",
-    kBoundaries,
-    "sampled_a_log",
-    "sampled_dt_bias",
-    "length",
-    "parts",
-    "longer_length"};
-static constexpr StringLiteral kSegmentScanOperands[] = {
-    "map",           "decay",         "states",      "initial_state",
-    kBoundaries,     "before",        "starts",      "boundaries",
-    "last_segments", "state_indices", "first_state", "has_initial_state"};
-static constexpr StringLiteral kRunOperands[] = {"q",
-                                                 "k",
-                                                 "v",
-                                                 "beta",
-                                                 "bm",
-                                                 "decay",
-                                                 "initial_state",
-                                                 kBoundaries,
-                                                 "state_indices",
-                                                 "first_state",
-                                                 "has_initial_state"};
-static constexpr StringLiteral kLinearAttentionOperands[] = {
-    "q", "k", "v", "initial_state", kBoundaries};
-static constexpr StringLiteral kBackwardOperands[] = {
-    "q",         "k",     "v",       "beta", "gate",         "initial_state",
-    kBoundaries, "a_log", "dt_bias", "d_o",  "d_final_state"};
-static constexpr StringLiteral kReplayOperands[] = {
-    "",          "k",     "v",      "beta", "gate", "initial_state",
-    kBoundaries, "a_log", "dt_bias"};
-static constexpr StringLiteral kExpandOperands[] = {
-    "", "k", "v", "", "gate", "", kBoundaries, "a_log", "dt_bias", "kept"};
-static constexpr StringLiteral kAdjointOperands[] = {
-    "q",         "k",     "",        "beta", "gate",         "",
-    kBoundaries, "a_log", "dt_bias", "d_o",  "d_final_state"};
-static constexpr StringLiteral kAdjointPassOperands[] = {
-    "q",         "k",     "",        "beta", "gate", "",
-    kBoundaries, "a_log", "dt_bias", "d_o",  "ends"};
-static constexpr StringLiteral kGradientsOperands[] = {
-    "q",       "k",        "",          "beta",
-    "gate",    "",         kBoundaries, "a_log",
-    "dt_bias", "d_o",      "writes",    "dv",
-    "states",  "d_states", "progress",  "sequence_numbers",
-    "q_rstd",  "k_rstd"};
 static constexpr Axis kPerVTile[] = {Axis::Sequence, Axis::Head, Axis::VTile};
 static constexpr Axis kPerToken[] = {Axis::Batch, Axis::Token, Axis::Head};
 static constexpr Axis kKeysPerToken[] = {Axis::Batch, Axis::Token,
@@ -156,6 +50,8 @@ static constexpr Axis kPerSegment[] = {Axis::Segment, Axis::Head};
 static constexpr Axis kSegmentBoundaries[] = {Axis::SegmentBoundary};
 static constexpr Axis kSegments[] = {Axis::Segment};
 static constexpr Axis kSequences[] = {Axis::Sequence};
+static constexpr Axis kSampledHeads[] = {Axis::SampledHead};
+static constexpr Axis kHeads[] = {Axis::Head};
 static constexpr Axis kPerCutSequence[] = {Axis::CutSequence, Axis::Head};
 static constexpr Axis kSequenceBoundaries[] = {Axis::SequenceBoundary};
 
@@ -214,13 +110,17 @@ static constexpr OutputForm kSegmentBoundariesOutputs[] = {
     {"first_segments", kSequenceBoundaries},
     {"before", kSegmentBoundaries},
     {"closes", kSegments},
-    {"last_segments", kSequences}};
+    {"last_segments", kSequences},
+    {"whole_begins", kSegments},
+    {"kept", kSampledHeads}};
 static constexpr OutputForm kNumberedBoundariesOutputs[] = {
     {"boundaries", kSegmentBoundaries},
     {"first_segments", kSequenceBoundaries},
     {"sequence_numbers", kSegments}};
 static constexpr OutputForm kSegmentStartsOutputs[] = {{"starts", kPerSequence},
                                                        {"decay", kPerSequence}};
+static constexpr OutputForm kKeptStartsOutputs[] = {{"starts", kPerSequence},
+                                                    {"kept", kHeads}};
 static constexpr OutputForm kSegmentEndsOutputs[] = {{"ends", kPerSequence}};
 static constexpr OutputForm kSegmentMapOutputs[] = {
     {"map", kPerSequence}, {"decay", kPerSequence, "gate"}};
@@ -261,7 +161,7 @@ static const StageForm kForms[] = {
     {"gdn.stage.segment_boundaries", kSegmentBoundariesOperands,
      kSegmentBoundariesOutputs, writeSegmentBoundaries, /*splitsV=*/false,
      /*rounds=*/false},
-    {"gdn.stage.segment_starts", kPrepareOperands, kSegmentStartsOutputs,
+    {"gdn.stage.segment_starts", kSegmentStartsOperands, kSegmentStartsOutputs,
      writeSegmentStarts, /*splitsV=*/false, /*rounds=*/true},
     // Keys as prepare has them; columns of M for those of V.
     {"gdn.stage.segment_map", kSegmentMapOperands, kSegmentMapOutputs,
@@ -316,7 +216,9 @@ static void readResults(Stage &stage, ArrayRef<OutputForm> outputs) {
 /// program takes each once, as what it writes.
 static void updateInPlace(Stage &stage) {
   static constexpr std::pair<StringLiteral, StringLiteral> kUpdates[] = {
-      {"initial_state", "final_state"}, {"step_states", "step_states"}};
+      {"initial_state", "final_state"},
+      {"step_states", "step_states"},
+      {"kept", "kept"}};
   for (auto [input, result] : kUpdates) {
     bool isPool = input != result;
     if (isPool && (!stage["state_indices"] || stage["num_states"]))
@@ -329,7 +231,7 @@ static void updateInPlace(Stage &stage) {
         stage.inputs, [name = StringRef(input)](const NamedInput &given) {
           return given.name == name;
         });
-    if (written == stage.outputs.end())
+    if (written == stage.outputs.end() || read == stage.inputs.end())
       continue;
     written->updated = read->tensor;
     stage.inputs.erase(read);
@@ -347,6 +249,8 @@ static ArrayRef<OutputForm> findOutputs(Operation *op, const StageForm &form) {
   auto starts = dyn_cast<SegmentStartsStageOp>(op);
   if (starts && starts.getReverse())
     return kSegmentEndsOutputs;
+  if (starts && starts.getKept())
+    return kKeptStartsOutputs;
   if (auto adjoint = dyn_cast<AdjointStageOp>(op);
       adjoint && adjoint.getReportingTiles()) {
     if (op->getNumResults() == std::size(kReportingOutputs))

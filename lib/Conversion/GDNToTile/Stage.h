@@ -24,6 +24,7 @@ enum class Axis {
   CutSequence,
   SequenceBoundary,
   SegmentBoundary,
+  SampledHead,
   VTile,
   One
 };

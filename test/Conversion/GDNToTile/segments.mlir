@@ -577,35 +577,89 @@ func.func @both_ends(%k: tensor<1x256x2x64xbf16>, %gate: tensor<1x256x4xf32>, %c
 
 // -----
 
-// Where the gates are those of channels, a head of a sample is live if the slowest channel by eight tokens keeps a state over 64,
-// or over a shorter segment. All gates and parameters of a head are loaded first. Here it takes one such head or two.
-// CHECK-LABEL: gdn_tile.program @sampled_channels_segment_boundaries
-// CHECK-SAME: %sampled_gate: memref<1x?x?x64xbf16,
-// CHECK-SAME: %sampled_a_log: memref<?xf32,
-// CHECK: %[[TOKENS:.*]] = arith.minui %{{.*}}, %c64 : index
-// CHECK: %[[EMPTY:.*]] = arith.cmpi eq, %{{.*}}, %c0 : index
-// CHECK: %[[SOME:.*]] = scf.if %[[EMPTY]] -> (i1) {
-// CHECK-NEXT: scf.yield %false : i1
-// CHECK: %[[LIVE:.*]] = scf.for %[[SAMPLE:.*]] = %c0 to %c8 step %c1 iter_args(%[[COUNT:.*]] = %c0_i32) -> (i32) {
-// CHECK-COUNT-8: gdn_tile.load %sampled_gate[%batch, %{{.*}}, %{{.*}}, %c0] axes [3] {gdn_tile.step = "gates"}
-// CHECK: gdn_tile.load %sampled_dt_bias[%{{.*}}, %c0] axes [1]
-// CHECK: gdn_tile.load %sampled_a_log[%{{.*}}] axes [0]
-// CHECK: math.exp2
-// CHECK-NOT: gdn_tile.load
-// CHECK: linalg.reduce
-// CHECK: %[[IS:.*]] = arith.cmpf ogt, %{{.*}}, %{{.*}} : f32
-// CHECK: %[[ONE:.*]] = arith.extui %[[IS]]
-// CHECK: %[[MORE:.*]] = arith.addi %[[COUNT]], %[[ONE]]
-// CHECK: scf.yield %[[MORE]] : i32
-// CHECK: %[[BEYOND:.*]] = arith.subi %[[LIVE]], %c1_i32
-// CHECK-NEXT: %[[CALLS:.*]] = arith.cmpi ult, %[[BEYOND]], %c2_i32
-// CHECK-NEXT: scf.yield %[[CALLS]] : i1
-// CHECK: arith.select %[[SOME]], %length, %{{.*}} : index
-func.func @sampled_channels(%k: tensor<1x?x2x64xbf16>, %gate: tensor<1x?x?x64xbf16>, %cu: tensor<?xi32>, %a_log: tensor<?xf32>, %dt_bias: tensor<?x64xf32>,
-    %length: index, %parts: index, %longer: index) -> tensor<?xi32> {
-  %b:5 = gdn.stage.segment_boundaries k(%k : tensor<1x?x2x64xbf16>) gate(%gate : tensor<1x?x?x64xbf16>) cu_seqlens(%cu : tensor<?xi32>)
-      a_log(%a_log : tensor<?xf32>) dt_bias(%dt_bias : tensor<?x64xf32>) length(%length : index) parts(%parts : index) longer_length(%longer : index)
-      {chunk_size = 32, gate_domain = #gdn.gate_domain<bounded>, lower_bound = -5.0 : f64, live_heads = array<i64: 1, 2>, tolerance = 1.0e-05}
-      -> tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>
-  return %b#0 : tensor<?xi32>
+// Heads with a gate a channel that keep a state have whole sequences if a segment of the longer length has room for all tokens.
+// The first sequence clears what heads keep.
+// CHECK-LABEL: gdn_tile.program @whole_segment_boundaries
+// CHECK-SAME: %longer_length: index) outs({{.*}}%whole_begins: memref<?xi32, {{[^%]*}}>, %kept: memref<?xi32,
+// CHECK: %[[HEADS:.*]] = memref.dim %kept, %c0
+// CHECK: %[[CLEARED:.*]] = arith.select %{{.*}}, %[[HEADS]], %c0
+// CHECK: scf.for %[[H:.*]] = %{{.*}} to %[[CLEARED]] step %c8
+// CHECK: gdn_tile.store %{{.*}}, %kept[%[[H]]]
+// CHECK: %[[LONGEST:.*]] = arith.muli %longer_length, %parts
+// CHECK: %[[ALL:.*]] = memref.dim %k, %c1
+// CHECK: %[[ROOM:.*]] = arith.cmpi uge, %[[LONGEST]], %[[ALL]]
+// CHECK: %[[BEGIN:.*]] = arith.select %[[ROOM]], %{{.*}}, %c0
+// CHECK: %[[OTHERS:.*]] = arith.select %[[ROOM]], %c-1, %c0
+// CHECK: %[[CLOSES:.*]] = arith.cmpi ult, %{{.*}}, %parts
+// CHECK: %[[TOLD:.*]] = arith.select %[[CLOSES]], %[[BEGIN]], %[[OTHERS]]
+// CHECK: gdn_tile.store %{{.*}}, %whole_begins[
+// A segment with others behind it says that the head keeps a state, unless its place is behind its first token.
+// CHECK-LABEL: gdn_tile.program @whole_segment_starts
+// CHECK-SAME: %whole_begins: {{[^%]*}}) outs(%starts: {{[^%]*}}, %kept: memref<?xi32,
+// CHECK: gdn_tile.store %[[PLACES:[^,]*]], %starts
+// CHECK: %[[PLACE:.*]] = tensor.extract %[[PLACES]]
+// CHECK: %[[KEEPS:.*]] = arith.cmpi sle, %[[PLACE]], %
+// CHECK: %[[SOME:.*]] = arith.cmpi slt, %begin, %end
+// CHECK: memref.load %whole_begins[%n]
+// CHECK: %[[FOLLOWED:.*]] = arith.cmpi slt, %{{.*}}, %c0
+// CHECK: %[[BOTH:.*]] = arith.andi %[[SOME]], %[[FOLLOWED]]
+// CHECK: %[[NOTES:.*]] = arith.andi %[[KEEPS]], %[[BOTH]]
+// CHECK: scf.if %[[NOTES]]
+// CHECK-NEXT: gdn_tile.store %{{.*}}, %kept[%h] axes [0]
+// Such a head needs nothing of its segments: no B, no map, no scan.
+// CHECK-LABEL: gdn_tile.program @whole_state_pass
+// CHECK: memref.load %kept[%h]
+// CHECK: %[[IS:.*]] = arith.cmpi ne, %{{.*}}, %c0
+// CHECK: %[[NONE:.*]] = arith.ori %{{.*}}, %[[IS]]
+// CHECK: gdn_tile.leave %[[NONE]]
+// CHECK-LABEL: gdn_tile.program @whole_segment_map
+// CHECK: memref.load %kept[%h]
+// CHECK: %[[IS:.*]] = arith.cmpi ne, %{{.*}}, %c0
+// CHECK: %[[NONE:.*]] = arith.ori %{{.*}}, %[[IS]]
+// CHECK: gdn_tile.leave %[[NONE]]
+// CHECK-LABEL: gdn_tile.program @whole_segment_scan
+// CHECK: memref.load %kept[%h]
+// CHECK: %[[IS:.*]] = arith.cmpi ne, %{{.*}}, %c0
+// CHECK: %[[NONE:.*]] = arith.ori %{{.*}}, %[[IS]]
+// CHECK: gdn_tile.leave %[[NONE]] {early}
+// The segment that ends its sequence has all tokens, and the others have none.
+// CHECK-LABEL: gdn_tile.program @whole_fused
+// CHECK: memref.load %kept[%h]
+// CHECK: %[[IS:.*]] = arith.cmpi ne, %{{.*}}, %c0
+// CHECK: memref.load %whole_begins[%n]
+// CHECK: %[[BEGIN:.*]] = arith.select %[[IS]], %{{.*}}, %begin
+// CHECK: %[[ENTERS:.*]] = arith.select %[[IS]], %{{.*}}, %{{.*}} : i1
+// CHECK: %[[LATER:.*]] = arith.xori %[[ENTERS]], %true
+// CHECK: %[[OTHER:.*]] = arith.andi %[[IS]], %[[LATER]]
+// CHECK: %[[IDLE:.*]] = arith.ori %{{.*}}, %[[OTHER]]
+// CHECK: gdn_tile.leave %[[IDLE]]
+// CHECK-LABEL: func.func @whole(
+// CHECK: %[[HEADS:.*]] = tensor.dim %arg1, %c2
+// CHECK: tensor.empty(%[[HEADS]]) : tensor<?xi32>
+// CHECK: %[[CUT:.*]]:7 = gdn_tile.launch @whole_segment_boundaries
+// CHECK: gdn_tile.launch @whole_segment_starts {{.*}} outs(%{{.*}}, %[[CUT]]#6 :
+func.func @whole(%k: tensor<1x?x2x64xbf16>, %gate: tensor<1x?x?x64xbf16>, %beta: tensor<1x?x?xf32>, %v: tensor<1x?x?x64xbf16>, %cu: tensor<?xi32>,
+    %length: index, %parts: index, %longer: index) -> (tensor<1x?x?x64xbf16>, tensor<?x?x64x64xf32>) {
+  %b:7 = gdn.stage.segment_boundaries k(%k : tensor<1x?x2x64xbf16>) gate(%gate : tensor<1x?x?x64xbf16>) cu_seqlens(%cu : tensor<?xi32>)
+      length(%length : index) parts(%parts : index) longer_length(%longer : index) {chunk_size = 32}
+      -> tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>
+  %s:2 = gdn.stage.segment_starts k(%k : tensor<1x?x2x64xbf16>) beta(%beta : tensor<1x?x?xf32>) gate(%gate : tensor<1x?x?x64xbf16>)
+      cu_seqlens(%b#0 : tensor<?xi32>) kept(%b#6 : tensor<?xi32>) whole_begins(%b#5 : tensor<?xi32>) {chunk_size = 32, tolerance = 1.0e-05}
+      -> tensor<?x?xi32>, tensor<?xi32>
+  %states = gdn.stage.state_pass q(%k : tensor<1x?x2x64xbf16>) k(%k : tensor<1x?x2x64xbf16>) v(%v : tensor<1x?x?x64xbf16>)
+      beta(%beta : tensor<1x?x?xf32>) gate(%gate : tensor<1x?x?x64xbf16>) cu_seqlens(%b#0 : tensor<?xi32>) starts(%s#0 : tensor<?x?xi32>)
+      before(%b#2 : tensor<?xi32>) closes(%b#3 : tensor<?xi32>) kept(%s#1 : tensor<?xi32>)
+      {chunk_size = 32, state_layout = #gdn.state_layout<vk>} -> tensor<?x?x64x64xf32>
+  %map, %decay = gdn.stage.segment_map k(%k : tensor<1x?x2x64xbf16>) beta(%beta : tensor<1x?x?xf32>) gate(%gate : tensor<1x?x?x64xbf16>)
+      cu_seqlens(%b#0 : tensor<?xi32>) starts(%s#0 : tensor<?x?xi32>) before(%b#2 : tensor<?xi32>) closes(%b#3 : tensor<?xi32>)
+      kept(%s#1 : tensor<?xi32>) {chunk_size = 32} -> tensor<?x?x64x64xf16>, tensor<?x?x64xf32>
+  %entry = gdn.stage.segment_scan map(%map : tensor<?x?x64x64xf16>) decay(%decay : tensor<?x?x64xf32>) states(%states : tensor<?x?x64x64xf32>)
+      first_segments(%b#1 : tensor<?xi32>) before(%b#2 : tensor<?xi32>) starts(%s#0 : tensor<?x?xi32>) boundaries(%b#0 : tensor<?xi32>)
+      last_segments(%b#4 : tensor<?xi32>) kept(%s#1 : tensor<?xi32>) {state_layout = #gdn.state_layout<vk>} -> tensor<?x?x64x64xf32>
+  %o, %last = gdn.stage.fused q(%k : tensor<1x?x2x64xbf16>) k(%k : tensor<1x?x2x64xbf16>) v(%v : tensor<1x?x?x64xbf16>)
+      beta(%beta : tensor<1x?x?xf32>) gate(%gate : tensor<1x?x?x64xbf16>) initial_state(%entry : tensor<?x?x64x64xf32>)
+      cu_seqlens(%b#0 : tensor<?xi32>) starts(%s#0 : tensor<?x?xi32>) before(%b#2 : tensor<?xi32>) closes(%b#3 : tensor<?xi32>)
+      kept(%s#1 : tensor<?xi32>) whole_begins(%b#5 : tensor<?xi32>) first_segments(%b#1 : tensor<?xi32>)
+      {chunk_size = 32, state_layout = #gdn.state_layout<vk>} -> tensor<1x?x?x64xbf16>, tensor<?x?x64x64xf32>
+  return %o, %last : tensor<1x?x?x64xbf16>, tensor<?x?x64x64xf32>
 }

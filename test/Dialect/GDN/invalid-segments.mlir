@@ -108,24 +108,59 @@ func.func @segment_boundaries_c9(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2
 
 // -----
 
-func.func @segment_boundaries_c9_many(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2x32xf32>) {
+func.func @segment_boundaries_c9_many(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2xf32>) {
   // expected-error @below {{expected live_heads = [least, most] of 0 to 8 heads, got array<i64: 0, 9>}}
-  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) gate(%gate : tensor<1x64x2x32xf32>)
+  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) gate(%gate : tensor<1x64x2xf32>)
       {chunk_size = 32, segments = 2, fewer_segments = 1, live_heads = array<i64: 0, 9>, tolerance = 1.0e-05} -> tensor<3xi64>, tensor<2xi64>
   return
 }
 
 // -----
 
-// A gate a channel may have any domain.
-func.func @segment_boundaries_c10(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2xf32>, %channels: tensor<1x64x2x32xf32>) {
-  %0:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) gate(%channels : tensor<1x64x2x32xf32>) {chunk_size = 32,
-      segments = 2, fewer_segments = 1, live_heads = array<i64: 0, 0>, gate_domain = #gdn.gate_domain<linear>, tolerance = 1.0e-05}
-      -> tensor<3xi64>, tensor<2xi64>
+func.func @segment_boundaries_c10(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2xf32>) {
   // expected-error @below {{expected a gate a head as its logarithm, or a gate a channel, got gate_domain linear}}
   %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) gate(%gate : tensor<1x64x2xf32>) {chunk_size = 32,
       segments = 2, fewer_segments = 1, live_heads = array<i64: 1, 3>, gate_domain = #gdn.gate_domain<linear>, tolerance = 1.0e-05}
       -> tensor<3xi64>, tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @segment_boundaries_c11(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2x32xf32>) {
+  // expected-error @below {{expected longer_length beside parts, or fewer_segments = 1 beside segments, with a gate a channel, and neither live_heads nor tolerance}}
+  %r:7 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) gate(%gate : tensor<1x64x2x32xf32>)
+      {chunk_size = 32, segments = 3, fewer_segments = 2}
+      -> tensor<4xi64>, tensor<2xi64>, tensor<4xi32>, tensor<3xi32>, tensor<1xi32>, tensor<3xi32>, tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @segment_whole_c1(%k: tensor<1x64x2x32xf32>, %beta: tensor<1x64x2xf32>, %gate: tensor<1x64x2x32xf32>, %cu: tensor<3xi32>, %kept: tensor<3xi32>, %ends: tensor<2xi32>) {
+  // expected-error @below {{expected kept of shape [H] = [2], got 'tensor<3xi32>'}}
+  %r:2 = gdn.stage.segment_starts k(%k : tensor<1x64x2x32xf32>) beta(%beta : tensor<1x64x2xf32>) gate(%gate : tensor<1x64x2x32xf32>)
+      cu_seqlens(%cu : tensor<3xi32>) kept(%kept : tensor<3xi32>) whole_begins(%ends : tensor<2xi32>) {chunk_size = 32, tolerance = 1.0e-05}
+      -> tensor<2x2xi32>, tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @segment_whole_c2(%k: tensor<1x64x2x32xf32>, %beta: tensor<1x64x2xf32>, %gate: tensor<1x64x2x32xf32>, %cu: tensor<3xi32>, %kept: tensor<2xi32>) {
+  // expected-error @below {{expected kept and whole_begins together, got no whole_begins}}
+  %r:2 = gdn.stage.segment_starts k(%k : tensor<1x64x2x32xf32>) beta(%beta : tensor<1x64x2xf32>) gate(%gate : tensor<1x64x2x32xf32>)
+      cu_seqlens(%cu : tensor<3xi32>) kept(%kept : tensor<2xi32>) {chunk_size = 32, tolerance = 1.0e-05} -> tensor<2x2xi32>, tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @segment_whole_c3(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2xf32>, %cu: tensor<3xi32>, %kept: tensor<2xi32>, %ends: tensor<2xi32>) {
+  // expected-error @below {{expected a gate a channel beside kept, got a gate a head}}
+  %r:3 = gdn.stage.segment_starts k(%k : tensor<1x64x2x32xf32>) gate(%gate : tensor<1x64x2xf32>) cu_seqlens(%cu : tensor<3xi32>)
+      kept(%kept : tensor<2xi32>) whole_begins(%ends : tensor<2xi32>) {chunk_size = 32, tolerance = 1.0e-05}
+      -> tensor<2x2xi32>, tensor<2x2xf32>, tensor<2xi32>
   return
 }
 

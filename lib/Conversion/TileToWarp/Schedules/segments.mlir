@@ -37,17 +37,6 @@ gdn_warp.schedule_template @segment_starts.channels schedules ["cta_per_head", "
     roles [#channels, #others]
     channels []
 
-// gdn.stage.segment_boundaries: some numbers a sequence. Where it looks at gates a channel, a warp has the channels, and holds
-// those of a head while it loads the next two.
-#sample = #gdn_warp.role_template<name = "cut", warps = 1, min_registers = 168, steps = ["gates", "store"], prefetch_distance = <2 iterations>, lanes_per_row = 32>
-#idle = #gdn_warp.role_template<name = "rest", warps = 3, min_registers = 168, steps = []>
-
-gdn_warp.schedule_template @segment_boundaries.channels schedules ["cta_per_head", "cta_per_v_tile"] stages ["segment_boundaries"]
-    when <steps = ["gates"]>
-    attributes {chunks_per_iteration = 1 : i64}
-    roles [#sample, #idle]
-    channels []
-
 // gdn.stage.gate_bound: memory binds, so warps have the channels of some tokens each, and a multiprocessor many of them.
 #look = #gdn_warp.role_template<name = "look", warps = 4, registers = 64, steps = ["load", "gates"], round_robin = true, lanes_per_row = 32>
 
@@ -56,6 +45,7 @@ gdn_warp.schedule_template @gate_bound.channels schedules ["token", "cta_per_hea
     roles [#look]
     channels []
 
+// gdn.stage.segment_boundaries: some numbers a sequence.
 #cut = #gdn_warp.role_template<name = "cut", warps = 4, registers = 96, steps = ["store"]>
 
 gdn_warp.schedule_template @segment_boundaries.sequence schedules ["cta_per_head", "cta_per_v_tile"] stages ["segment_boundaries"]

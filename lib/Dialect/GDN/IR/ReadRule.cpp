@@ -44,6 +44,7 @@ Rule gdn::getRule(Operation *op) {
         rule.sequenceNumbers = forward.getSequenceNumbers();
         rule.cutSegments = forward.getFirstSegments();
         rule.numStates = forward.getNumStates();
+        rule.wholeBegins = forward.getWholeBegins();
       })
       .Case([&](ReplayStageOp replay) {
         rule.segmentLength = replay.getSegmentLengthAttr();
@@ -96,6 +97,8 @@ Rule gdn::getRule(Operation *op) {
         rule.dtBias = stage.getDtBias();
         rule.gateDomain = stage.getGateDomain();
         rule.lowerBound = stage.getLowerBoundAttr();
+        rule.keptHeads = stage.getKept();
+        rule.wholeBegins = stage.getWholeBegins();
       })
       .Case([&](GateBoundStageOp stage) {
         rule.k = stage.getK();
@@ -134,6 +137,7 @@ Rule gdn::getRule(Operation *op) {
         rule.starts = scan.getStarts();
         rule.boundaries = scan.getBoundaries();
         rule.lastSegments = scan.getLastSegments();
+        rule.keptHeads = scan.getKept();
         rule.stateLayout = scan.getStateLayout();
         rule.segmentLayout = scan.getSegmentLayout().value_or(rule.stateLayout);
       })
@@ -168,6 +172,7 @@ Rule gdn::getRule(Operation *op) {
         rule.starts = stage.getStarts();
         rule.before = stage.getBefore();
         rule.closes = stage.getCloses();
+        rule.keptHeads = stage.getKept();
       });
   if (auto run = dyn_cast<RunStageOp>(op)) {
     rule.beta = run.getBeta();

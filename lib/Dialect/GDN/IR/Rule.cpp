@@ -121,6 +121,8 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   add("boundaries", rule.boundaries, {Dim::SegmentBoundaries});
   add("last_segments", rule.lastSegments, {Dim::N});
   add("closes", rule.closes, {getSequences(rule)}); // segment_before_c5
+  add("kept", rule.keptHeads, {Dim::H});            // segment_whole_c1
+  add("whole_begins", rule.wholeBegins, {getSequences(rule)});
   add("first_segments", rule.cutSegments, {Dim::CutBoundaries});
   add("sequence_numbers", rule.sequenceNumbers,
       {getSequences(rule)}); // saved_c3
@@ -268,6 +270,10 @@ static SmallVector<ResultShape> getSegmentResults(SegmentBoundariesStageOp op,
                                     {"closes", {Dim::S}, token}});
   if (op->getNumResults() > 4)
     results.push_back({"last_segments", {Dim::N}, token});
+  if (rule.gate && hasChannels(rule.gate))
+    llvm::append_range(results,
+                       SmallVector<ResultShape>{{"whole_begins", {Dim::S}, token},
+                                                {"kept", {Dim::H}, token}});
   return results;
 }
 static SmallVector<ResultShape> getSegmentResults(SegmentStartsStageOp op,
@@ -280,6 +286,8 @@ static SmallVector<ResultShape> getSegmentResults(SegmentStartsStageOp op,
   if (!rule.gate || !hasChannels(rule.gate))
     results.push_back(
         {"decay", {segments, Dim::H}, Float32Type::get(op.getContext())});
+  if (rule.keptHeads)
+    results.push_back({"kept", {Dim::H}, token});
   return results;
 }
 static SmallVector<ResultShape> getSegmentResults(SegmentMapStageOp op,

@@ -77,8 +77,19 @@ static LogicalResult verifyStarts(SegmentScanStageOp op, const Rule &rule) {
   return decay ? error << decay : error << "none";
 }
 
+/// Of stages that know where the sequences of heads that are left whole end.
+static LogicalResult verifyWholes(Operation *op, const Rule &rule) {
+  // segment_whole_c2
+  if (static_cast<bool>(rule.keptHeads) == static_cast<bool>(rule.wholeBegins))
+    return success();
+  return op->emitOpError("expected kept and whole_begins together, got no ")
+         << (rule.keptHeads ? "whole_begins" : "kept");
+}
+
 /// Of stages whose segments run what is before them themselves.
 static LogicalResult verifyBefore(Operation *op, const Rule &rule) {
+  if (isa<SegmentStartsStageOp>(op))
+    return verifyWholes(op, rule);
   // segment_before_c2
   bool hasBefore = static_cast<bool>(rule.before);
   for (auto [name, value] :
@@ -89,12 +100,15 @@ static LogicalResult verifyBefore(Operation *op, const Rule &rule) {
     if (hasBefore && !value)
       return op->emitOpError("expected ") << name << " beside before, got none";
   for (auto [name, value] : {std::pair("closes", rule.closes),
+                             {"kept", rule.keptHeads},
                              {"sequence_state", rule.sequenceState},
                              {"first_segments", rule.cutSegments},
                              {"last_segments", rule.lastSegments}})
     if (value && !hasBefore)
       return op->emitOpError("expected ")
              << name << " only beside before, got no before";
+  if (isa<FusedStageOp>(op) && failed(verifyWholes(op, rule)))
+    return failure();
   if (auto scan = dyn_cast<SegmentScanStageOp>(op))
     return hasBefore ? verifyScanBeside(scan, rule) : verifyStarts(scan, rule);
   if (auto fused = dyn_cast<FusedStageOp>(op);
@@ -112,9 +126,8 @@ static LogicalResult verifySample(SegmentBoundariesStageOp op,
       live[1] > support::sampledHeads)
     return op.emitOpError("expected live_heads = [least, most] of 0 to ")
            << support::sampledHeads << " heads, got " << rule.liveHeads;
-  bool isOfHeads = cast<ShapedType>(rule.gate.getType()).getRank() == 3;
   // segment_boundaries_c10
-  if (isOfHeads && rule.gateDomain != GateDomain::Log)
+  if (rule.gateDomain != GateDomain::Log)
     return op.emitOpError("expected a gate a head as its logarithm, or a gate "
                           "a channel, got gate_domain ")
            << stringifyGateDomain(rule.gateDomain);
@@ -122,10 +135,29 @@ static LogicalResult verifySample(SegmentBoundariesStageOp op,
   return verifyTolerance(op, op.getToleranceAttr());
 }
 
+/// How sequences are left whole for heads that keep a state.
+static LogicalResult verifyWholeSequences(SegmentBoundariesStageOp op,
+                                          const Rule &rule) {
+  // segment_boundaries_c7
+  if (rule.cutParts && !rule.cutLength)
+    return op.emitOpError("expected parts beside length");
+  bool mayBeWhole = rule.cutParts ? rule.longerCut && !rule.fewerSegments
+                                  : rule.segments && rule.fewerSegments &&
+                                        rule.fewerSegments.getInt() == 1;
+  // segment_boundaries_c11
+  if (!mayBeWhole || rule.liveHeads || op.getToleranceAttr())
+    return op.emitOpError("expected longer_length beside parts, or "
+                          "fewer_segments = 1 beside segments, with a gate a "
+                          "channel, and neither live_heads nor tolerance");
+  return success();
+}
+
 /// How the gates choose between two numbers of segments.
 static LogicalResult verifyLiveSegments(SegmentBoundariesStageOp op,
                                         const Rule &rule) {
   FloatAttr tolerance = op.getToleranceAttr();
+  if (rule.gate && cast<ShapedType>(rule.gate.getType()).getRank() == 4)
+    return verifyWholeSequences(op, rule);
   if (rule.cutParts) {
     // segment_boundaries_c7
     if (!rule.cutLength || op->getNumResults() != 5)
@@ -278,6 +310,10 @@ LogicalResult gdn::verifySegments(Operation *op, const Rule &rule) {
       return op->emitOpError(
                  "expected beta exactly with a gate a channel, got ")
              << (rule.beta ? "one with a gate a head" : "none");
+    // segment_whole_c3
+    if (!hasChannels && rule.keptHeads)
+      return op->emitOpError("expected a gate a channel beside kept, got a "
+                             "gate a head");
     // segment_starts_c6
     if (hasChannels && starts.getReverse())
       return op->emitOpError("expected no reverse with a gate a channel, got "

@@ -55,7 +55,7 @@ static SmallVector<Value> planFused(OpBuilder &b, ChunkGatedDeltaRuleOp op,
                    op.getStepIndices(), op.getStepStarts(),
                    op.getStepIntervals()});
   // Only segments have starts, know those beside them, and are of sequences.
-  operands.append(7, Value());
+  operands.append(9, Value());
   auto stage = createStage<FusedStageOp>(b, op, op->getResultTypes(), operands,
                                          chunkSize);
   // The backward takes normalised rows, rounded: so what it reads is of these.

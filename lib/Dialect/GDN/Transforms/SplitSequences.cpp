@@ -113,7 +113,8 @@ static void split(FusedStageOp op, const Cut &cut) {
       runsBefore ? splitter.ofSegments(splitter.starts, /*last=*/true)
                  : Value(),
       splitter.ofSegments(splitter.before, /*last=*/false, /*behind=*/true),
-      splitter.ofSegments(splitter.closes, /*last=*/true),
+      splitter.ofSegments(splitter.closes, /*last=*/true), splitter.kept,
+      splitter.ofSegments(splitter.wholeBegins),
       runsBefore ? op.getInitialState() : Value(),
       runsBefore && hasState ? splitter.firstSegments : Value(),
       splitter.sequenceNumbers,
@@ -164,7 +165,7 @@ static Cut readCutOfCall(Operation *op, Cut cut) {
 
 /// Checks that a forward may be cut into parts of segments.
 static LogicalResult checkParts(FusedStageOp op, const Cut &cut) {
-  if (cut.longerOfCall && !hasSampledGates(op))
+  if (cut.longerOfCall && !maySampleGates(op))
     return op->emitOpError("expected log gates a head, or gates a channel, to "
                            "sample by ")
            << GDNDialect::kLongerSegmentLength << ", got others";

@@ -40,9 +40,10 @@ struct Cut {
 /// Whether segments behind one that forgets may run its last tokens.
 bool mayRunBefore(DeltaRuleOpInterface op, const Cut &cut);
 
-/// Whether a sample of the gates of a layer tells which of its heads keep their
-/// states: it knows logarithms, and of a gate a channel the other domains too.
-bool hasSampledGates(DeltaRuleOpInterface op);
+/// Whether the gates of a layer may choose between two lengths: a sample tells
+/// which heads keep their states by logarithms, and of a gate a channel the
+/// stage that finds where segments begin does.
+bool maySampleGates(DeltaRuleOpInterface op);
 
 /// What the forward and the backward of a split have in common: the states
 /// before all segments.
@@ -110,6 +111,9 @@ public:
       sequenceNumbers;
   /// Where segments begin for a head; null for their first tokens.
   Value starts;
+  /// Which heads have whole sequences, since they keep a state, and where the
+  /// sequences of segments end for these; null if none has.
+  Value kept, wholeBegins;
   /// What segments make of a state.
   Value map, decay, states;
   bool isPacked;

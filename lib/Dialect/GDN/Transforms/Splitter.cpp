@@ -27,22 +27,17 @@ bool gdn::mayRunBefore(DeltaRuleOpInterface op, const Cut &cut) {
   return cut.ownStarts && cut.sideBySide && mayForget(op, cut);
 }
 
-bool gdn::hasSampledGates(DeltaRuleOpInterface op) {
+bool gdn::maySampleGates(DeltaRuleOpInterface op) {
   return op.getGate() &&
          (isChannelGate(op) || op.getGateDomain() == GateDomain::Log);
 }
 
 /// How many of the heads of a sample keep their states where shorter segments
-/// are the faster ones, at least and at most. With a gate a head it is where
-/// some do, but fewer than half: what segments that forget run besides is cheap
-/// in few of them, and all others wait for the heads that keep. With a gate a
-/// channel a chunk of what a segment adds takes two of a forward, and a segment
-/// that forgets runs a few tokens more at most: it is where none does.
-static DenseI64ArrayAttr liveHeadsOf(DeltaRuleOpInterface op) {
+/// are the faster ones, at least and at most: where some do, but fewer than
+/// half. What segments that forget run besides is cheap in few of them, and all
+/// others wait for the heads that keep.
+static DenseI64ArrayAttr liveHeads(MLIRContext *context) {
   constexpr int64_t kMost = support::sampledHeads / 2 - 1;
-  MLIRContext *context = op->getContext();
-  if (isChannelGate(op))
-    return DenseI64ArrayAttr::get(context, {0, 0});
   return DenseI64ArrayAttr::get(context, {1, kMost});
 }
 
@@ -81,20 +76,29 @@ void Splitter<Op>::cutSequences(IntegerAttr chunkSize, bool runsBefore,
       types.push_back(RankedTensorType::get(dims.get(dim), b.getI32Type()));
   if (numbersSequences)
     types.push_back(RankedTensorType::get(dims.get(Dim::S), b.getI32Type()));
-  // Of other gates it does not know what they decay.
-  bool samples = runsBefore && (cut.fewerSegments || cut.longerOfCall) &&
-                 hasSampledGates(op);
+  // Of other gates it does not know what they decay. With a gate a channel a
+  // chunk of what a segment adds takes two of a forward, so heads that keep a
+  // state have whole sequences, or are cut as all others.
+  bool hasChannels = isChannelGate(op);
+  bool isChosen =
+      cut.longerOfCall ||
+      (cut.fewerSegments && (!hasChannels || cut.fewerSegments.getInt() == 1));
+  bool chooses = runsBefore && isChosen && maySampleGates(op),
+       leavesWhole = chooses && hasChannels, samples = chooses && !hasChannels;
+  if (leavesWhole)
+    for (Dim dim : {Dim::S, Dim::H})
+      types.push_back(RankedTensorType::get(dims.get(dim), b.getI32Type()));
   auto ofParts = [&](Value length) -> Value {
     if (!length || !cut.partsOfCall)
       return length;
     return arith::DivUIOp::create(b, length, cut.partsOfCall);
   };
   auto made = SegmentBoundariesStageOp::create(
-      b, types, op.getK(), samples ? op.getGate() : Value(), sequences,
+      b, types, op.getK(), chooses ? op.getGate() : Value(), sequences,
       samples ? op.getALog() : Value(), samples ? op.getDtBias() : Value(),
       ofParts(cut.lengthOfCall), cut.partsOfCall, ofParts(cut.longerOfCall),
-      cut.segments, cut.length, samples ? cut.fewerSegments : IntegerAttr(),
-      samples ? liveHeadsOf(op) : DenseI64ArrayAttr(),
+      cut.segments, cut.length, chooses ? cut.fewerSegments : IntegerAttr(),
+      samples ? liveHeads(b.getContext()) : DenseI64ArrayAttr(),
       samples ? op.getGateDomainAttr() : GateDomainAttr(),
       samples ? op.getLowerBoundAttr() : FloatAttr(),
       samples ? cut.tolerance : FloatAttr(), chunkSize);
@@ -104,6 +108,10 @@ void Splitter<Op>::cutSequences(IntegerAttr chunkSize, bool runsBefore,
     before = made.getResult(2);
     closes = made.getResult(3);
     lastSegments = made.getResult(4);
+  }
+  if (leavesWhole) {
+    wholeBegins = made.getResult(5);
+    kept = made.getResult(6);
   }
   if (numbersSequences)
     sequenceNumbers = made.getResult(2);
@@ -119,8 +127,8 @@ SegmentStartsStageOp Splitter<Op>::createStarts(TypeRange types, bool reverse) {
   // Ends are found beside the starts, which are behind them.
   return SegmentStartsStageOp::create(
       b, types, k, readsKeys ? beta : Value(), gate, boundaries, op.getALog(),
-      op.getDtBias(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
-      readsKeys ? op.getQkL2normAttr() : UnitAttr(),
+      op.getDtBias(), kept, wholeBegins, op.getGateDomainAttr(),
+      op.getLowerBoundAttr(), readsKeys ? op.getQkL2normAttr() : UnitAttr(),
       readsKeys ? op.getBetaDomainAttr() : BetaDomainAttr(), cut.tolerance,
       reverse ? b.getUnitAttr() : UnitAttr(), op.getChunkSizeAttr(),
       reverse ? cut.sideBySide : UnitAttr());
@@ -133,10 +141,14 @@ template <typename Op> void Splitter<Op>::findStarts() {
   SmallVector<Type> types = {RankedTensorType::get(shape, b.getI32Type())};
   if (!isChannelGate(op))
     types.push_back(RankedTensorType::get(shape, b.getF32Type()));
+  if (kept)
+    types.push_back(kept.getType());
   auto found = createStarts(types, /*reverse=*/false);
   starts = found.getResult(0);
   if (!isChannelGate(op))
     decay = found.getResult(1);
+  if (kept)
+    kept = found.getResult(1);
 }
 
 template <typename Op> void Splitter<Op>::addStates(bool areBeside) {
@@ -144,7 +156,7 @@ template <typename Op> void Splitter<Op>::addStates(bool areBeside) {
   auto pass = StatePassStageOp::create(
       b, RankedTensorType::get(shape, b.getF32Type()), q, k, v, beta, gate,
       /*initial_state=*/Value(), boundaries, op.getALog(), op.getDtBias(),
-      starts, before, closes, before ? op.getInitialState() : Value(),
+      starts, before, closes, kept, before ? op.getInitialState() : Value(),
       op.getScaleAttr(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
       op.getQkL2normAttr(), op.getBetaDomainAttr(), segmentLayout(),
       op.getChunkSizeAttr(), before ? op.getStateLayoutAttr() : nullptr,
@@ -203,7 +215,7 @@ template <typename Op> void Splitter<Op>::addMaps(bool areBeside) {
   auto maps = SegmentMapStageOp::create(
       b, types, k, beta, isGated ? gate : Value(), boundaries,
       isGated ? op.getALog() : Value(), isGated ? op.getDtBias() : Value(),
-      starts, before, closes,
+      starts, before, closes, kept,
       isGated ? op.getGateDomainAttr() : GateDomainAttr(),
       isGated ? op.getLowerBoundAttr() : FloatAttr(), op.getQkL2normAttr(),
       op.getBetaDomainAttr(), op.getChunkSizeAttr(),
@@ -225,8 +237,8 @@ SegmentScanStageOp Splitter<Op>::scanMaps(Value added, Value initialState,
   auto beside = [&](Value value) { return knowsStarts ? value : Value(); };
   return SegmentScanStageOp::create(
       b, types, map, decay, added, initialState, firstSegments, before,
-      beside(starts), beside(boundaries), lastSegments, op.getStateIndices(),
-      op.getFirstState(), op.getHasInitialState(),
+      beside(starts), beside(boundaries), lastSegments, kept,
+      op.getStateIndices(), op.getFirstState(), op.getHasInitialState(),
       reverse ? b.getUnitAttr() : UnitAttr(), op.getStateLayoutAttr(),
       segmentLayout(), isBeside ? cut.sideBySide : UnitAttr());
 }

@@ -54,12 +54,17 @@ func.func @parts_of_call(%q: tensor<1x?x4x64xbf16>, %beta: tensor<1x?x4xf32>, %g
 
 // -----
 
-// Of two lengths the shorter one is for gates a channel with which no head of a sample keeps its state, and the stage that cuts
-// activates the gates; a gate a head is its logarithm, and some heads do.
+// With gates a channel heads that keep a state have whole sequences. Whoever finds where segments begin says which those are.
 
-// CHECK-LABEL: func.func @sampled_channels
-// CHECK: gdn.stage.segment_boundaries k(%{{.*}}) gate(%{{.*}} : tensor<1x?x4x64xbf16>) cu_seqlens(%{{.*}}) a_log(%{{.*}}) dt_bias(%{{.*}}) length(%{{.*}}) parts(%{{.*}}) longer_length(%{{.*}}) {chunk_size = 32 : i64, gate_domain = #gdn.gate_domain<bounded>, live_heads = array<i64: 0, 0>, lower_bound = -5.000000e+00 : f64, tolerance =
-func.func @sampled_channels(%q: tensor<1x?x4x64xbf16>, %beta: tensor<1x?x4xf32>, %gate: tensor<1x?x4x64xbf16>, %cu: tensor<?xi32>,
+// CHECK-LABEL: func.func @whole_heads
+// CHECK: %[[CUT:.*]]:7 = gdn.stage.segment_boundaries k(%{{.*}}) gate(%{{.*}} : tensor<1x?x4x64xbf16>) cu_seqlens(%{{.*}}) length(%{{.*}}) parts(%{{.*}}) longer_length(%{{.*}}) {chunk_size = 32 : i64} -> {{.*}}, tensor<?xi32>, tensor<4xi32>
+// CHECK: %[[STARTS:.*]]:2 = gdn.stage.segment_starts {{.*}} kept(%[[CUT]]#6 : tensor<4xi32>) whole_begins(%[[CUT]]#5 : tensor<?xi32>)
+// CHECK: gdn.stage.state_pass {{.*}} kept(%[[STARTS]]#1 : tensor<4xi32>)
+// CHECK: gdn.stage.segment_map {{.*}} kept(%[[STARTS]]#1 : tensor<4xi32>)
+// CHECK: gdn.stage.segment_scan {{.*}} kept(%[[STARTS]]#1 : tensor<4xi32>)
+// CHECK: %[[ENDS:.*]] = tensor.extract_slice %[[CUT]]#5[0]
+// CHECK: gdn.stage.fused {{.*}} kept(%[[STARTS]]#1 : tensor<4xi32>) whole_begins(%[[ENDS]] : tensor<?xi32>)
+func.func @whole_heads(%q: tensor<1x?x4x64xbf16>, %beta: tensor<1x?x4xf32>, %gate: tensor<1x?x4x64xbf16>, %cu: tensor<?xi32>,
     %a_log: tensor<4xf32>, %dt_bias: tensor<4x64xf32>, %length: index {gdn.cut = "segment_length"}, %parts: index {gdn.cut = "segment_parts"},
     %longer: index {gdn.cut = "longer_segment_length"}) -> tensor<1x?x4x64xbf16> {
   %o = gdn.stage.fused q(%q : tensor<1x?x4x64xbf16>) k(%q : tensor<1x?x4x64xbf16>) v(%q : tensor<1x?x4x64xbf16>)

@@ -10,10 +10,9 @@ import numpy
 folder, count, *command = sys.argv[1:]
 random.seed(7)
 CHUNK, COUNTED, HEADS = 32, 2**31 - 1, 8
-# Of gates a channel: heads of the sample, and how many of them may keep a state where segments are short.
-SAMPLED, MOST = 8, 1
 NAMES = ("boundaries", "first_segments", "sequence_numbers")
 NAMES_OF_PARTS = ("boundaries", "first_segments", "before", "closes", "last_segments")
+NAMES_OF_CHANNELS = (*NAMES_OF_PARTS, "whole_begins", "kept")
 
 
 def run(entry, numbers, k, scalars, arrays):
@@ -59,18 +58,6 @@ def cut(cu, tokens, is_packed, length, parts, choose):
     }  # fmt: skip
 
 
-def draw_channels(cu, live):
-    """Raw gates with a bound of -5 of as many heads as the sample has, and their parameters: channels decay in a token,
-    but for one of each live head. Without its parameters a head would look otherwise."""
-    rates, biases = numpy.linspace(-0.5, 2, SAMPLED), numpy.zeros((SAMPLED, 128))
-    biases[:, 77] = -1
-    gates = numpy.tile(2 / numpy.exp(rates)[:, None] - biases, (cu[-1], 1, 1))
-    for count, begin, end in zip(live, cu, cu[1:]):
-        heads = random.sample(range(SAMPLED), count)
-        gates[begin:end, heads, 77] = -5 / numpy.exp(rates[heads]) + 1
-    return tuple(array.astype("float32") for array in (gates, rates, biases))
-
-
 def check(is_packed, kind):
     length, parts = CHUNK * random.randint(1, 6), random.randint(1, 3) if kind else 1
     if is_packed:
@@ -82,7 +69,7 @@ def check(is_packed, kind):
         batch, tokens = random.randint(1, 4), random.choice([0, 1, 32, 33, random.randint(0, 500)])
         cu = [n * tokens for n in range(batch + 1)]
     entry = f"{kind}_{'packed' if is_packed else 'rows'}" if kind else "packed" if is_packed else "rows"
-    arrays, parameters, scalars = [], [], [length, *([parts] if kind else [])]
+    arrays, scalars = [], [length, *([parts] if kind else [])]
 
     def choose(n, tokens):
         return length
@@ -90,28 +77,30 @@ def check(is_packed, kind):
     if kind in ("lengths", "channels"):
         # Also a shorter one, and one that 32 bits do not hold.
         longer = random.choice([length + CHUNK * random.randint(0, 8), CHUNK, CHUNK << 40])
-        heads, calling = (HEADS, range(1, HEADS // 2)) if kind == "lengths" else (SAMPLED, range(MOST + 1))
-        live = [random.randint(0, heads) for _ in cu[1:]]
         scalars.append(longer)
-        if kind == "lengths":
-            gates = numpy.full((batch * tokens, HEADS), -5.0, "float32")
-            for count, begin, end in zip(live, cu, cu[1:]):
-                gates[begin:end, random.sample(range(HEADS), count)] = 0.0
-        else:
-            gates, *parameters = draw_channels([*cu[:-1], batch * tokens], live)
-        arrays.append(gates.reshape(batch, tokens, *gates.shape[1:]))
+    if kind == "channels":
+        arrays.append(numpy.zeros((batch, tokens, HEADS, 16), "float32"))
+    if kind == "lengths":
+        live = [random.randint(0, HEADS) for _ in cu[1:]]
+        gates = numpy.full((batch * tokens, HEADS), -5.0, "float32")
+        for count, begin, end in zip(live, cu, cu[1:]):
+            gates[begin:end, random.sample(range(HEADS), count)] = 0.0
+        arrays.append(gates.reshape(batch, tokens, HEADS))
 
         def choose(n, tokens):
-            longest = length if tokens and live[n] in calling else max(length, longer)
+            longest = length if tokens and live[n] in range(1, HEADS // 2) else max(length, longer)
             return divide(tokens, divide(tokens, longest * parts) * parts * CHUNK) * CHUNK
 
     if is_packed:
         arrays.append(numpy.asarray(cu, "int32"))
-    arrays += parameters
-    channels = 128 if kind == "channels" else 16
-    names = NAMES_OF_PARTS if kind else NAMES
-    got = run(entry, len(names), (batch, tokens, 1, channels), scalars, arrays)
+    names = NAMES_OF_CHANNELS if kind == "channels" else NAMES_OF_PARTS if kind else NAMES
+    got = run(entry, len(names), (batch, tokens, 1, 16), scalars, arrays)
     wanted = cut(cu, tokens, is_packed, length, parts, choose)
+    if kind == "channels":
+        # Sequences may be whole where the longer length has room for all tokens.
+        begins = [cu[n] if n >= 0 else -1 for n in wanted["closes"]]
+        may_be_whole = longer * parts >= tokens
+        wanted |= {"whole_begins": begins if may_be_whole else [0] * len(begins), "kept": [0] * HEADS}
     for name, have in zip(names, got):
         if have != wanted[name]:
             sys.exit(f"{entry}, {cu}, {tokens} tokens, {scalars}: expected {name} {wanted[name]}, got {have}")

@@ -24,7 +24,20 @@ func.func @own(%q: tensor<1x?x?x128xbf16>, %k: tensor<1x?x?x128xbf16>, %v: tenso
   return %o, %last : tensor<1x?x?x128xbf16>, tensor<?x?x128x128xf32>
 }
 
-// The same of one of two lengths, with raw gates.
+// The same, or whole for heads that keep a state.
+func.func @whole(%q: tensor<1x?x?x128xbf16>, %k: tensor<1x?x?x128xbf16>, %v: tensor<1x?x?x128xbf16>, %beta: tensor<1x?x?xf32>, %gate: tensor<1x?x?x128xf32>,
+    %h0: tensor<?x?x128x128xf32> {gdn.optional, gdn.strided}, %cu: tensor<?xi32>,
+    %length: index {gdn.cut = "segment_length"}, %parts: index {gdn.cut = "segment_parts"},
+    %longer: index {gdn.cut = "longer_segment_length"})
+    -> (tensor<1x?x?x128xbf16>, tensor<?x?x128x128xf32> {gdn.optional, gdn.strided}) {
+  %o, %last = gdn.chunk_gated_delta_rule q(%q : tensor<1x?x?x128xbf16>) k(%k : tensor<1x?x?x128xbf16>) v(%v : tensor<1x?x?x128xbf16>)
+      beta(%beta : tensor<1x?x?xf32>) gate(%gate : tensor<1x?x?x128xf32>) initial_state(%h0 : tensor<?x?x128x128xf32>)
+      cu_seqlens(%cu : tensor<?xi32>) {output_final_state, chunk_size = 16 : i64, state_layout = #gdn.state_layout<vk>}
+      -> tensor<1x?x?x128xbf16>, tensor<?x?x128x128xf32>
+  return %o, %last : tensor<1x?x?x128xbf16>, tensor<?x?x128x128xf32>
+}
+
+// The same with raw gates.
 func.func @sampled(%q: tensor<1x?x?x128xbf16>, %k: tensor<1x?x?x128xbf16>, %v: tensor<1x?x?x128xbf16>, %beta: tensor<1x?x?xbf16>, %gate: tensor<1x?x?x128xbf16>,
     %h0: tensor<?x?x128x128xf32> {gdn.optional, gdn.strided}, %cu: tensor<?xi32>, %a_log: tensor<?xf32>, %dt_bias: tensor<?x128xf32>,
     %length: index {gdn.cut = "segment_length"}, %parts: index {gdn.cut = "segment_parts"}, %longer: index {gdn.cut = "longer_segment_length"})

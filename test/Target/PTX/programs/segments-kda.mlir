@@ -1,12 +1,7 @@
-// The stages that sample gates of channels, look for segments that forget with them, and scan over segments with decays of channels.
+// The stages that look for segments that forget with them, and scan over segments with decays of channels.
 // RUN: gdn-compile %s --target=sm_90a --emit=warp | FileCheck %s --check-prefix=WARP
 // RUN: gdn-compile %s --target=sm_90a --emit=ptx | FileCheck %s --implicit-check-not=.local
 // RUN: gdn-opt %s --gdn-to-warp --remarks-filter=gdn-warp-choose-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=CHOSEN
-
-// A warp samples gates: it has the channels of a token, four a lane, and holds eight tokens of a head and of the next one.
-// CHOSEN: Function=cuts_segment_boundaries | Template=segment_boundaries.channels
-// WARP: gdn_warp.kernel @cuts_segment_boundaries({{.*}}) threads(128) shared(0)
-// WARP: gdn_warp.role "cut" warps(0, 1)
 
 // The cost model knows that its gates have channels: chunks of a gate a head would take less than half of the time.
 // CHOSEN: Function=starts_segment_starts | Template=segment_starts.channels
@@ -17,13 +12,6 @@
 // WARP: gdn_warp.role "walk" warps(0, 1)
 // WARP: scf.for {{.*}} -> (tensor<128xf32, #gdn_warp.slice<of = <rows = 1, columns = 4, axis = 1, lanes = 32, warps = 1>, axis = 1>>, tensor<1xf32, #gdn_warp.uniform>, tensor<1xi32, #gdn_warp.uniform>)
 
-// CHECK: .entry cuts_segment_boundaries(
-// CHECK-COUNT-8: ld.global.v2.b32
-// CHECK: ex2.approx
-// CHECK: shfl.sync.bfly
-// CHECK: .entry log_cuts_segment_boundaries(
-// CHECK-COUNT-8: ld.global.v4.b32
-// CHECK: shfl.sync.bfly
 // CHECK: .entry starts_segment_starts(
 // CHECK: .minnctapersm 3
 // CHECK: shfl.sync.bfly
@@ -38,22 +26,6 @@
 // CHOSEN: Function=pass_adjoint_pass | Template=adjoint_pass.channel_gates.pair
 // CHECK: .entry pass_adjoint_pass(
 // CHECK: wgmma.mma_async.sync.aligned
-func.func @cuts(%k: tensor<1x?x16x128xbf16>, %gate: tensor<1x?x32x128xbf16>, %cu: tensor<?xi32>, %a: tensor<32xf32>, %d: tensor<32x128xf32>,
-    %length: index, %parts: index, %longer: index) -> (tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>) {
-  %r:5 = gdn.stage.segment_boundaries k(%k : tensor<1x?x16x128xbf16>) gate(%gate : tensor<1x?x32x128xbf16>) cu_seqlens(%cu : tensor<?xi32>)
-      a_log(%a : tensor<32xf32>) dt_bias(%d : tensor<32x128xf32>) length(%length : index) parts(%parts : index) longer_length(%longer : index)
-      {gate_domain = #gdn.gate_domain<bounded>, lower_bound = -5.0 : f64, live_heads = array<i64: 0, 0>, chunk_size = 32 : i64, tolerance = 6.1e-06 : f64}
-      -> tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>
-  return %r#0, %r#1, %r#2, %r#3, %r#4 : tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>
-}
-func.func @log_cuts(%k: tensor<1x?x16x128xbf16>, %gate: tensor<1x?x32x128xf32>, %cu: tensor<?xi32>, %length: index, %parts: index, %longer: index)
-    -> (tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>) {
-  %r:5 = gdn.stage.segment_boundaries k(%k : tensor<1x?x16x128xbf16>) gate(%gate : tensor<1x?x32x128xf32>) cu_seqlens(%cu : tensor<?xi32>)
-      length(%length : index) parts(%parts : index) longer_length(%longer : index)
-      {live_heads = array<i64: 0, 0>, chunk_size = 16 : i64, tolerance = 6.1e-06 : f64}
-      -> tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>
-  return %r#0, %r#1, %r#2, %r#3, %r#4 : tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>
-}
 func.func @starts(%k: tensor<1x?x16x128xbf16>, %beta: tensor<1x?x32xbf16>, %gate: tensor<1x?x32x128xbf16>, %cu: tensor<?xi32>,
     %a: tensor<32xf32>, %d: tensor<32x128xf32>) -> tensor<?x32xi32> {
   %starts = gdn.stage.segment_starts k(%k : tensor<1x?x16x128xbf16>) beta(%beta : tensor<1x?x32xbf16>)

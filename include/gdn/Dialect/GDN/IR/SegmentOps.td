@@ -34,20 +34,26 @@ def GDN_SegmentBoundariesStageOp : GDN_StageOp<"segment_boundaries"> {
     which sequence n ends, which is its first one if it has no token, else -1.
     `last_segments` [N], if there are five results, is that segment's number.
 
-    With `gate`, `live_heads`, `fewer_segments` and `tolerance` a sequence is cut
-    into that many segments instead unless its gates call for the shorter ones.
-    They do if `live_heads` = [least, most] heads of a sample keep a state: of 8
-    with a gate a head, over a segment, by its logarithms; of 4 with a gate a
-    channel, in some channel, over 64 tokens or a shorter segment, for
-    `gdn.stage.segment_starts` looks at few more. A sample of the tokens tells, so
-    this chooses nothing but how long it takes. Segments that are not used are
-    empty.
+    With a `gate` a head, `live_heads`, `fewer_segments` and `tolerance` a
+    sequence is cut into that many segments instead unless its gates call for the
+    shorter ones. They do if `live_heads` = [least, most] of a sample of 8 heads
+    keep a state over a segment, by their logarithms. A sample of the tokens
+    tells, so this chooses nothing but how long it takes. Segments that are not
+    used are empty.
+
+    With a `gate` a channel, which is taken for its sizes and is not read, heads
+    that keep a state over a segment have whole sequences instead, and
+    `fewer_segments` is 1. `gdn.stage.segment_starts` finds out which heads those
+    are. For that there are two results more, i32: `whole_begins` [S], where the
+    sequence begins that a segment ends, and -1 for others; and `kept` [H], zeros.
 
     With `parts` a segment consists of so many parts of `length` tokens, and all
-    results, of which there are five, count parts. With `gate`, `live_heads`,
-    `longer_length` and `tolerance` the parts of a sequence are longer unless its
-    gates call for the shorter ones: equally long, and of that length at most. A
-    `longer_length` below `length` counts as `length`.
+    results, of which there are at least five, count parts. With a `gate` a head,
+    `live_heads`, `longer_length` and `tolerance` the parts of a sequence are
+    longer unless its gates call for the shorter ones: equally long, and of that
+    length at most. A `longer_length` below `length` counts as `length`. With a
+    `gate` a channel heads may have whole sequences if a segment of that length
+    has room for all T tokens; else `whole_begins` are 0.
 
     S is N `segments`. With L tokens of a segment and packed sequences it is
     max(ceil(T / L), 1) + N - 1, the least number that is known without the
@@ -55,8 +61,7 @@ def GDN_SegmentBoundariesStageOp : GDN_StageOp<"segment_boundaries"> {
     sequence but the first. Of batch rows it is N max(ceil(T / L), 1). With
     `parts` S is so many times as large. Segments that a sequence does not need
     are empty ones at its end, and those that none needs are empty ones of the
-    last sequence, behind the last entry of
-    `first_segments`. `k` is taken for its sizes and is not read. Without
+    last sequence, behind the last entry of `first_segments`. `k` is taken for its sizes and is not read. Without
     `cu_seqlens` boundaries count tokens through all batch rows.
 
     Example:
@@ -113,7 +118,9 @@ def GDN_SegmentStartsStageOp : GDN_StageOp<"segment_starts"> {
     most `tolerance`, or the product of |I - beta k k^T| Diag(exp g) has columns
     whose sums have a norm of at most `tolerance`. The latter bound reads k and
     `beta`. If neither bound has come a third of its way in 32 tokens, there is no
-    such t.
+    such t. With `whole_begins` and `kept`, which the stage updates and returns as
+    its second result, `kept` becomes 1 for heads that have no such t in a segment
+    with others behind it: these are left whole.
 
     With `reverse`, of a gate a head, it is the same for gradients, which go back:
     the gradient of the state before a segment is that of the tokens before t
@@ -129,25 +136,27 @@ def GDN_SegmentStartsStageOp : GDN_StageOp<"segment_starts"> {
         {chunk_size = 32, tolerance = 6.1e-06} -> tensor<16x4xi32>, tensor<16x4xf32>
     ```
   }];
-  let arguments = (ins GDN_KOf<TensorRankOf<dataTypes, [4]>>:$k,
+  let arguments = !con((ins GDN_KOf<TensorRankOf<dataTypes, [4]>>:$k,
     Arg<Optional<TensorRankOf<parameterTypes, [3]>>,
       "Write strengths [B, T, H], with a gate a channel alone.">:$beta,
     GDN_GateOf<TensorRankOf<parameterTypes, [3, 4]>>:$gate,
     GDN_CuSeqlensOf<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
     GDN_ALogOf<TensorRankOf<parameterTypes, [1]>>:$a_log,
-    GDN_DtBiasOf<TensorRankOf<parameterTypes, [1, 2]>>:$dt_bias,
-    gateDomainAttribute:$gate_domain,
+    GDN_DtBiasOf<TensorRankOf<parameterTypes, [1, 2]>>:$dt_bias),
+    keptOperand, wholeBeginsOperand, (ins gateDomainAttribute:$gate_domain,
     lowerBoundAttribute:$lower_bound, l2normAttribute:$qk_l2norm,
     betaDomainAttribute:$beta_domain,
     Arg<F64Attr, "What a segment may make of a state of norm 1, between 0 and 1.">:$tolerance,
     Arg<UnitAttr, "Where segments end, for gradients.">:$reverse,
-    chunkSizeAttribute:$chunk_size, besideAttribute:$beside);
+    chunkSizeAttribute:$chunk_size, besideAttribute:$beside));
   let assemblyFormat = [{
     `k` `(` $k `:` type($k) `)` (`beta` `(` $beta^ `:` type($beta) `)`)?
     (`gate` `(` $gate^ `:` type($gate) `)`)?
     (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
     (`a_log` `(` $a_log^ `:` type($a_log) `)`)?
     (`dt_bias` `(` $dt_bias^ `:` type($dt_bias) `)`)?
+    (`kept` `(` $kept^ `:` type($kept) `)`)?
+    (`whole_begins` `(` $whole_begins^ `:` type($whole_begins) `)`)?
     attr-dict `->` type($results)
   }];
 }
@@ -173,7 +182,8 @@ def GDN_SegmentMapStageOp : GDN_StageOp<"segment_map"> {
     With `starts` D is zero where a segment begins behind its first token: it
     makes nothing of the state before it. The decay is that of
     `gdn.stage.segment_starts` then. With `before` and `closes`, too, the maps of
-    the first and of the last segment of a sequence are not made.
+    the first and of the last segment of a sequence are not made, nor those of
+    heads that are left whole (`kept`).
 
     Example:
 
@@ -189,7 +199,7 @@ def GDN_SegmentMapStageOp : GDN_StageOp<"segment_map"> {
     GDN_CuSeqlensOf<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
     GDN_ALogOf<TensorRankOf<parameterTypes, [1]>>:$a_log,
     GDN_DtBiasOf<TensorRankOf<parameterTypes, [1, 2]>>:$dt_bias), startsOperand,
-    (ins GDN_BeforeOf<"">:$before), closesOperand, (ins gateDomainAttribute:$gate_domain,
+    (ins GDN_BeforeOf<"">:$before), closesOperand, keptOperand, (ins gateDomainAttribute:$gate_domain,
     lowerBoundAttribute:$lower_bound, l2normAttribute:$qk_l2norm,
     betaDomainAttribute:$beta_domain,
     chunkSizeAttribute:$chunk_size, besideAttribute:$beside));
@@ -202,6 +212,7 @@ def GDN_SegmentMapStageOp : GDN_StageOp<"segment_map"> {
     (`starts` `(` $starts^ `:` type($starts) `)`)?
     (`before` `(` $before^ `:` type($before) `)`)?
     (`closes` `(` $closes^ `:` type($closes) `)`)?
+    (`kept` `(` $kept^ `:` type($kept) `)`)?
     attr-dict `->` type($results)
   }];
 }
@@ -241,7 +252,7 @@ def GDN_SegmentScanStageOp : GDN_StageOp<"segment_scan"> {
     done. `states` of a first segment are then the state behind it, and states
     before first segments and final states are not made. Nor is any of a head of
     which all segments of the sequence but the last one forget what is before
-    them. That stage is launched when all of the scan has begun, or, with
+    them, or which is left whole (`kept`). That stage is launched when all of the scan has begun, or, with
     `beside`, when the maps are done.
 
     Example:
@@ -272,7 +283,7 @@ def GDN_SegmentScanStageOp : GDN_StageOp<"segment_scan"> {
       "The segments' first tokens, [S + 1].">:$boundaries,
     Arg<Optional<TensorRankOf<[I32], [1]>>, !strconcat(
       "The last segment of each sequence that has tokens, [N]; absent, the last ",
-      "one.")>:$last_segments), stagePoolOperands,
+      "one.")>:$last_segments), keptOperand, stagePoolOperands,
     (ins Arg<UnitAttr, "From the last segment to the first, for gradients.">:$reverse,
     stateLayoutAttribute:$state_layout,
     Arg<OptionalAttr<GDN_StateLayoutAttr>, "The layout of `states` and `entry_states`; absent, `state_layout`.">:$segment_layout,
@@ -286,6 +297,7 @@ def GDN_SegmentScanStageOp : GDN_StageOp<"segment_scan"> {
     (`starts` `(` $starts^ `:` type($starts) `)`)?
     (`boundaries` `(` $boundaries^ `:` type($boundaries) `)`)?
     (`last_segments` `(` $last_segments^ `:` type($last_segments) `)`)?
+    (`kept` `(` $kept^ `:` type($kept) `)`)?
   }], poolFormat, "attr-dict `->` type($results)");
 }
 

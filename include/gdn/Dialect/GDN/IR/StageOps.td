@@ -41,6 +41,8 @@ def GDN_FusedStageOp : GDN_StageOp<"fused",
     load `initial_state` after the scan, which signals completion by clearing the
     last entry of `before`: so this stage may overlap with the scan. The final
     state is that of the sequences that were cut, which `first_segments` counts.
+    With `kept` and `whole_begins` the segment that ends a sequence has all of its
+    tokens for heads that keep a state, and the others have none.
 
     With `state_indices` states lie in a pool, as `gdn.chunk_gated_delta_rule` has
     it. Of segments the states do not, but the outputs of a sequence that has no
@@ -58,7 +60,8 @@ def GDN_FusedStageOp : GDN_StageOp<"fused",
     ```
   }];
   let arguments = !con(ruleOperands, stagePoolOperands, stageIntervalOperands, startsOperand,
-    (ins GDN_BeforeOf<"">:$before), closesOperand, sequenceStateOperand,
+    (ins GDN_BeforeOf<"">:$before), closesOperand, keptOperand, wholeBeginsOperand,
+    sequenceStateOperand,
     (ins Arg<Optional<TensorRankOf<boundaryTypes, [1]>>,
       "Where the segments of each sequence begin, [N + 1]. Read for its size.">:$first_segments),
     (ins sequenceNumbersArgument:$sequence_numbers, Arg<Optional<Index>, !strconcat(
@@ -71,6 +74,8 @@ def GDN_FusedStageOp : GDN_StageOp<"fused",
     (`starts` `(` $starts^ `:` type($starts) `)`)?
     (`before` `(` $before^ `:` type($before) `)`)?
     (`closes` `(` $closes^ `:` type($closes) `)`)?
+    (`kept` `(` $kept^ `:` type($kept) `)`)?
+    (`whole_begins` `(` $whole_begins^ `:` type($whole_begins) `)`)?
     (`sequence_state` `(` $sequence_state^ `:` type($sequence_state) `)`)?
     (`first_segments` `(` $first_segments^ `:` type($first_segments) `)`)?
     (`sequence_numbers` `(` $sequence_numbers^ `:` type($sequence_numbers) `)`)?
@@ -108,7 +113,8 @@ def GDN_StatePassStageOp : GDN_StageOp<"state_pass",
     sequences are segments. The first segment of a sequence loads
     `sequence_state`, unless it forgets that. The state is made neither for
     segments that end a sequence, nor for segments that forget their history if
-    the next one does too; for those it is zero.
+    the next one does too; for those it is zero. Nor is it made for heads that
+    are left whole (`kept`).
 
     Example:
 
@@ -120,7 +126,7 @@ def GDN_StatePassStageOp : GDN_StageOp<"state_pass",
     ```
   }];
   let arguments = !con(ruleOperands, startsOperand,
-    (ins GDN_BeforeOf<"">:$before), closesOperand, sequenceStateOperand,
+    (ins GDN_BeforeOf<"">:$before), closesOperand, keptOperand, sequenceStateOperand,
     ruleAttributes,
     (ins chunkSizeAttribute:$chunk_size,
       sequenceLayoutAttribute:$sequence_layout, besideAttribute:$beside));
@@ -128,6 +134,7 @@ def GDN_StatePassStageOp : GDN_StageOp<"state_pass",
     (`starts` `(` $starts^ `:` type($starts) `)`)?
     (`before` `(` $before^ `:` type($before) `)`)?
     (`closes` `(` $closes^ `:` type($closes) `)`)?
+    (`kept` `(` $kept^ `:` type($kept) `)`)?
     (`sequence_state` `(` $sequence_state^ `:` type($sequence_state) `)`)?
     attr-dict `->` type($results)
   }]);

@@ -148,7 +148,7 @@ def SplitSequencesPass : Pass<"gdn-cp-split", "::mlir::ModuleOp"> {
     Option<"sideBySide", "side-by-side", "bool", "true",
       "Let the kernels of B and of the maps run at the same time, and those of a backward's scans">,
     Option<"fewerSegments", "fewer-segments", "int64_t", "0",
-      "Number of segments of a sequence whose gates, by a sample on the device, do not call for `segments`; 0 for `segments`. Needs own-starts">,
+      "Number of segments of a sequence whose gates, by a sample on the device, do not call for `segments`; with a gate a channel 1, for heads that keep a state; 0 for `segments`. Needs own-starts">,
     Option<"ownStarts", "own-starts", "bool", "false",
       "Let a segment recompute the tail of a predecessor whose state decays (warm-up tokens), overlapped with the scan">];
 }
