@@ -185,24 +185,52 @@ static void guardProgram(ProgramOp program, const Condition &condition,
     readMemory(copy, map);
 }
 
+namespace {
+/// The programs of a module, and how often each is launched. To search the
+/// module for the uses of each program takes longer than all else here.
+class Programs {
+public:
+  explicit Programs(ModuleOp module) : symbols(module) {
+    for (auto function : module.getOps<func::FuncOp>())
+      function.walk([&](LaunchOp launch) { ++launches[find(launch)]; });
+  }
+
+  /// The program of a launch in front of `function`, which nothing else
+  /// launches: a copy if something does.
+  ProgramOp takeOwn(LaunchOp launch, func::FuncOp function) {
+    ProgramOp program = find(launch);
+    if (launches[program] < 2)
+      return program;
+    --launches[program];
+    program = program.clone();
+    symbols.insert(program, Block::iterator(function));
+    launch.setProgramAttr(SymbolRefAttr::get(program));
+    ++launches[program];
+    return program;
+  }
+
+private:
+  ProgramOp find(LaunchOp launch) {
+    return symbols.lookup<ProgramOp>(
+        launch.getProgramAttr().getLeafReference());
+  }
+
+  SymbolTable symbols;
+  DenseMap<Operation *, unsigned> launches;
+};
+} // namespace
+
 /// Lets the launches of a block, whose condition is `wanted`, have no effect
 /// unless it is, and moves all ops of the block in front of `choice`. Returns
 /// the launches.
 static SmallVector<LaunchOp> hoist(Block *block, scf::IfOp choice,
                                    const Condition &condition, bool wanted,
-                                   SymbolTable &symbols) {
+                                   Programs &programs) {
   auto launches = llvm::to_vector(block->getOps<LaunchOp>());
   for (LaunchOp launch : launches) {
-    auto program =
-        symbols.lookup<ProgramOp>(launch.getProgramAttr().getLeafReference());
     // Others launch it without a condition.
-    auto uses = SymbolTable::getSymbolUses(program, symbols.getOp());
-    if (uses && std::distance(uses->begin(), uses->end()) > 1) {
-      auto function = choice->getParentOfType<func::FuncOp>();
-      program = program.clone();
-      symbols.insert(program, Block::iterator(function));
-      launch.setProgramAttr(SymbolRefAttr::get(program));
-    }
+    ProgramOp program =
+        programs.takeOwn(launch, choice->getParentOfType<func::FuncOp>());
     guardProgram(program, condition, choice.getCondition(), wanted);
     launch.getInputsMutable().append(condition.arrays.getArrayRef());
   }
@@ -258,7 +286,7 @@ hoistBySizes(scf::IfOp choice) {
 }
 
 /// Replaces a branch by the launches of both sides.
-static LogicalResult guard(scf::IfOp choice, SymbolTable &symbols) {
+static LogicalResult guard(scf::IfOp choice, Programs &programs) {
   WalkResult nested = choice.walk([&](Operation *op) {
     return op != choice && !isa<scf::YieldOp, LaunchOp>(op) &&
                    !isMemoryEffectFree(op)
@@ -281,9 +309,9 @@ static LogicalResult guard(scf::IfOp choice, SymbolTable &symbols) {
     std::tie(firstLaunches, secondLaunches) = *launches;
   } else {
     firstLaunches = hoist(choice.thenBlock(), choice, condition,
-                          /*wanted=*/true, symbols);
+                          /*wanted=*/true, programs);
     secondLaunches = hoist(choice.elseBlock(), choice, condition,
-                           /*wanted=*/false, symbols);
+                           /*wanted=*/false, programs);
   }
   // Equal sizes become one value.
   IRRewriter rewriter(choice.getContext());
@@ -311,13 +339,13 @@ static LogicalResult guard(scf::IfOp choice, SymbolTable &symbols) {
 namespace {
 struct GuardLaunches : tile::impl::GuardLaunchesPassBase<GuardLaunches> {
   void runOnOperation() override {
-    SymbolTable symbols(getOperation());
+    Programs programs(getOperation());
     SmallVector<scf::IfOp> choices;
     // Inner ones first.
     for (auto function : getOperation().getOps<func::FuncOp>())
       function.walk([&](scf::IfOp choice) { choices.push_back(choice); });
     for (scf::IfOp choice : choices)
-      if (failed(guard(choice, symbols)))
+      if (failed(guard(choice, programs)))
         return signalPassFailure();
   }
 };
