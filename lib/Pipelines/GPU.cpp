@@ -127,10 +127,11 @@ void gdn::buildWarpToLLVMPipeline(OpPassManager &manager) {
   manager.addPass(warp::createVerifyExplicitFormPass());
   // gdn_warp kernels --> llvm.func of nvvm, scf, arith, vector
   manager.addPass(createConvertGDNWarpToNVVMPass());
-  manager.addPass(createCanonicalizerPass());
-  manager.addPass(createCSEPass());
+  // Kernel by kernel: what changes in one does not bring another round to all.
   // Kernels only: the functions that launch them are read by the host's side.
   OpPassManager &kernels = manager.nest<LLVM::LLVMFuncOp>();
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
   kernels.addPass(warp::createMergeBranchesPass());
   kernels.addPass(createSCFToControlFlowPass());
   // arith, cf, math, vector --> llvm
@@ -138,7 +139,6 @@ void gdn::buildWarpToLLVMPipeline(OpPassManager &manager) {
   // nvvm ops without an intrinsic --> inline assembly
   kernels.addPass(createConvertNVVMToLLVMPass());
   kernels.addPass(createReconcileUnrealizedCastsPass());
-  // Kernel by kernel: what changes in one does not bring another round to all.
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());
 }
