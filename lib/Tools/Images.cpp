@@ -19,11 +19,16 @@ llvm::Expected<Images> tools::makeImages(ModuleOp module,
   Images images;
   for (ptx::KernelCode &code : *codes) {
     images.ptx += code.ptx;
+    images.hashes += code.hash;
     auto known = llvm::find_if(images.images, [&](const host::Image &image) {
       return image.kernels.front().second == code.symbol;
     });
     if (known != images.images.end()) {
       known->kernels.push_back({code.kernel, code.symbol});
+      continue;
+    }
+    if (!options.generates) {
+      images.images.push_back({code.ptx, {{code.kernel, code.symbol}}});
       continue;
     }
     llvm::Expected<ptx::Assembled> assembled = ptx::assemble(code.ptx, options);

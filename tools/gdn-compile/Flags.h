@@ -53,7 +53,8 @@ struct Flags {
       cl::value_desc("dir"), cl::cat(category)};
   cl::opt<std::string> fingerprint{
       "fingerprint",
-      cl::desc("Write a hash of the PTX without names, or of a CPU's object"),
+      cl::desc("Write a hash of the PTX without names, or of a CPU's object, "
+               "and with --emit=obj for a GPU one of the kernels before LLVM"),
       cl::value_desc("file"), cl::cat(category)};
   cl::opt<std::string> ptx{
       "ptx", cl::desc("PTX to take instead of what the kernels become"),
@@ -67,6 +68,12 @@ struct Flags {
       "share-kernels",
       cl::desc("Call the kernels of an object after what they do: a linker "
                "then keeps one of equal ones of several objects"),
+      cl::cat(category)};
+  cl::opt<bool> noCode{
+      "no-code",
+      cl::desc("With --emit=obj for a GPU: write hashes in the place of PTX, "
+               "for tests without a GPU and ptxas; --fingerprint then writes "
+               "- for that of the PTX"),
       cl::cat(category)};
   cl::opt<bool> explain{
       "explain",
@@ -89,8 +96,10 @@ struct Flags {
 llvm::Error dump(const Flags &flags, unsigned number, llvm::StringRef name,
                  llvm::StringRef bytes);
 
-/// Writes the hash that --fingerprint asks for.
-llvm::Error writeFingerprint(const Flags &flags, llvm::StringRef code);
+/// Writes the hash that --fingerprint asks for, and behind it that of what the
+/// code was made from if it is known.
+llvm::Error writeFingerprint(const Flags &flags, llvm::StringRef code,
+                             llvm::StringRef origin = "");
 
 /// What can be written for a GPU.
 llvm::ArrayRef<Output> getGPUOutputs();

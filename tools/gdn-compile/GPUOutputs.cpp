@@ -47,6 +47,7 @@ static ptx::Options readPTXOptions(const Flags &flags) {
   ptx::Options options;
   options.allowSpills = flags.allowSpills || flags.compile.get().lanesArrive;
   options.sharesKernels = flags.shareKernels;
+  options.generates = !flags.noCode;
   return options;
 }
 
@@ -104,7 +105,7 @@ makeObjectImages(const Flags &flags, ModuleOp module) {
     if (!made)
       return made.takeError();
     warnOfSpills(flags, made->usage);
-    if (llvm::Error error = writeFingerprint(flags, made->ptx))
+    if (llvm::Error error = writeFingerprint(flags, made->ptx, made->hashes))
       return std::move(error);
     return std::move(made->images);
   }

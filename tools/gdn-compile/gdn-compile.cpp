@@ -55,10 +55,14 @@ llvm::Error mlir::gdn::tools::dump(const Flags &flags, unsigned number,
 }
 
 llvm::Error mlir::gdn::tools::writeFingerprint(const Flags &flags,
-                                               llvm::StringRef code) {
+                                               llvm::StringRef code,
+                                               llvm::StringRef origin) {
   if (flags.fingerprint.empty())
     return llvm::Error::success();
-  return writeFile(flags.fingerprint, fingerprint(code) + "\n");
+  std::string text = flags.noCode ? "-" : fingerprint(code);
+  if (!origin.empty())
+    text += " " + fingerprint(origin);
+  return writeFile(flags.fingerprint, text + "\n");
 }
 
 /// Where the output goes if the user does not say.
@@ -167,6 +171,10 @@ static llvm::Expected<CompileOptions> readOptions(const Flags &flags,
     return llvm::createStringError(
         "expected --share-kernels with --emit=obj and without --dump-dir and "
         "--ptx, where all kernels have one image");
+  if (flags.noCode && (!isWholeObject || target.device != Device::GPU))
+    return llvm::createStringError(
+        "expected --no-code with --emit=obj for a GPU and without --dump-dir "
+        "and --ptx");
   if (llvm::Error error = checkOptions(options))
     return std::move(error);
   return options;

@@ -38,6 +38,9 @@ struct Options {
   /// Whether a kernel by itself is called after its stage and its contents, so
   /// that equal ones of several modules are one.
   bool sharesKernels = false;
+  /// Whether kernels become PTX. If not, a text with a hash of each one stands
+  /// in its place: for tests of all else, as LLVM is most of the time.
+  bool generates = true;
 };
 
 /// What ptxas says about a kernel.
@@ -69,6 +72,8 @@ struct KernelCode {
   /// Its name in `ptx`.
   std::string symbol;
   std::string ptx;
+  /// A hash of the kernel in the llvm and nvvm dialects, without its name.
+  std::string hash;
 };
 
 /// The same kernels, each by itself.

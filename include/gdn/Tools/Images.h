@@ -20,6 +20,8 @@ struct Images {
   std::vector<host::Image> images;
   /// Their PTX, one behind the other.
   std::string ptx;
+  /// Hashes of what they were before.
+  std::string hashes;
   /// What ptxas says about them.
   std::vector<ptx::KernelUsage> usage;
 };

@@ -214,6 +214,17 @@ static void nameByContents(ptx::KernelCode &code, StringRef stage) {
   code.symbol = symbol;
 }
 
+/// A hash of a module's text, in which names are, but no locations.
+static std::string hashText(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  // The short forms of ops take longer.
+  module->print(stream,
+                OpPrintingFlags().printGenericOpForm().assumeVerified());
+  return llvm::toHex(llvm::SHA256::hash(llvm::arrayRefFromStringRef(text)),
+                     /*LowerCase=*/true);
+}
+
 /// Whether an op of a module of kernels is one that a launch names.
 static bool isLaunched(Operation &op) {
   return isa<LLVM::LLVMFuncOp>(op) &&
@@ -232,20 +243,27 @@ ptx::emitKernels(ModuleOp module, const Options &options) {
     OwningOpRef<ModuleOp> one = copyIf(**kernels, [&](Operation &op) {
       return &op == kernel || !isLaunched(op);
     });
-    KernelCode code = {kernel.getSymName().str(), {}, {}};
+    KernelCode code = {kernel.getSymName().str(), {}, {}, {}};
     // A kernel of a user's own program has no stage, and keeps its name.
     auto stage = options.sharesKernels
                      ? kernel->getAttrOfType<StringAttr>(
                            warp::WarpDialect::getStageAttrName())
                      : StringAttr();
     // No other name has this one within it.
-    code.symbol = stage ? "gdn_kernel_of_any_name" : code.kernel;
+    constexpr StringLiteral kAnyName = "gdn_kernel_of_any_name";
     auto own = SymbolTable(*one).lookup<LLVM::LLVMFuncOp>(code.kernel);
+    own.setSymName(kAnyName);
+    code.hash = hashText(*one);
+    code.symbol = stage ? kAnyName.str() : code.kernel;
     own.setSymName(code.symbol);
-    llvm::Expected<std::string> text = generate(*one, options);
-    if (!text)
-      return text.takeError();
-    code.ptx = std::move(*text);
+    if (options.generates) {
+      llvm::Expected<std::string> text = generate(*one, options);
+      if (!text)
+        return text.takeError();
+      code.ptx = std::move(*text);
+    } else {
+      code.ptx = "// " + code.symbol + " " + code.hash + "\n";
+    }
     if (stage)
       nameByContents(code, stage.getValue());
     codes.push_back(std::move(code));
