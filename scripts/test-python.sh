@@ -64,6 +64,7 @@ rm -rf "$wheels"
 .venv-python/bin/python "${pip[@]}" wheel . --no-deps --wheel-dir "$wheels" \
   --config-settings=build-dir="$build" --config-settings=cmake.define.GDN_PTXAS="$ptxas" \
   --config-settings=cmake.define.GDN_PYTHON_SAMPLE=$sample --config-settings=cmake.define.GDN_PYTHON_CODE=$code \
+  --config-settings=cmake.define.GDN_UNITY_BUILD=ON \
   --config-settings=cmake.define.GDN_COMPILER="$PWD/build/bin/gdn-compile" || fail "expected a wheel, got a failed build"
 wheel=$(echo "$wheels"/gdn-*-py3-none-linux_x86_64.whl)
 [ -f "$wheel" ] || fail "expected a wheel of tag py3-none-linux_x86_64, got $(ls "$wheels")"

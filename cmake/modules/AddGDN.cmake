@@ -14,6 +14,17 @@ endif()
 # takes half as long again to build.
 set(GDN_MLIR_OPTIMIZATION -O1 CACHE STRING "The optimisation of code that uses MLIR; empty for that of the build type")
 
+# Half of a file's time goes into what all files have: reading headers, instances of the templates of MLIR and of C++.
+# .ci/run builds so; who changes a file compiles seven others again.
+option(GDN_UNITY_BUILD "Compile eight files of a target at a time" OFF)
+
+# gdn_use_unity_build(NAME): compiles a target so, if this build does.
+function(gdn_use_unity_build name)
+  # Each file has a DEBUG_TYPE of its own.
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${GDN_UNITY_BUILD} UNITY_BUILD_BATCH_SIZE 8
+    UNITY_BUILD_CODE_AFTER_INCLUDE "#undef DEBUG_TYPE")
+endfunction()
+
 # gdn_add_library(NAME sources... [MLIR] [DEPENDS targets...] [LINK libraries...])
 # MLIR: links libMLIR and libLLVM and shares the precompiled MLIR headers (14 s a file without them).
 function(gdn_add_library name)
@@ -24,6 +35,7 @@ function(gdn_add_library name)
     "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include;${PROJECT_BINARY_DIR}/include>"
     "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
+  gdn_use_unity_build(${name})
   if(ARG_MLIR)
     target_link_libraries(${name} PUBLIC MLIR LLVM)
     add_dependencies(${name} GDNGenerated)
@@ -57,16 +69,10 @@ endfunction()
 # With these a file compiles that does not include what it uses of our dialects: scripts/test-full.sh builds without.
 option(GDN_PRECOMPILE_DIALECTS "Precompile the headers of our dialects, and not MLIR's alone" ON)
 
-# Half of a file's time goes into what all files have: reading the precompiled header, instances of MLIR's templates.
-# .ci/run builds so; who changes a file compiles seven others again.
-option(GDN_UNITY_BUILD "Compile code over MLIR eight files of a target at a time" OFF)
-
 # One precompiled header for all MLIR code: lib/CMakeLists.txt builds it once, with the same options.
 function(gdn_use_precompiled_headers name)
   target_compile_options(${name} PRIVATE ${GDN_MLIR_OPTIMIZATION})
-  # Each file has a DEBUG_TYPE of its own.
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ${GDN_UNITY_BUILD} UNITY_BUILD_BATCH_SIZE 8
-    UNITY_BUILD_CODE_AFTER_INCLUDE "#undef DEBUG_TYPE")
+  gdn_use_unity_build(${name})
   if(GDN_PRECOMPILE_DIALECTS)
     target_precompile_headers(${name} REUSE_FROM GDNDialectsPrecompiled)
   else()

@@ -98,7 +98,7 @@ CallArrays::CallArrays(const Call &call, bool areGradients) {
 namespace {
 /// An extent of a call: what messages call it, and its size, negative if any
 /// will do.
-struct Extent {
+struct NamedExtent {
   const char *name;
   int64_t size;
 };
@@ -113,7 +113,7 @@ public:
 private:
   bool isWide() const { return a.gate.tensor.rank == kMaxRank; }
   const char *dimsOf(const Rule &rule) const;
-  Extent extentOf(char letter, const Rule &rule) const;
+  NamedExtent extentOf(char letter, const Rule &rule) const;
   void checkRule(const Rule &rule) const;
   void checkTokens() const;
   void checkOptions() const;
@@ -151,7 +151,7 @@ static std::string join(size_t count, auto textOf, const char *last = ", ") {
   return text;
 }
 
-Extent Checker::extentOf(char letter, const Rule &rule) const {
+NamedExtent Checker::extentOf(char letter, const Rule &rule) const {
   // q and v say what is not known before.
   bool isQ = rule.place == &CallArrays::q, isV = rule.place == &CallArrays::v;
   switch (letter) {

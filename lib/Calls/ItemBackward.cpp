@@ -24,10 +24,10 @@ static constexpr float kNormEpsilon = 1e-6f;
 
 namespace {
 /// What one thread needs to run items.
-class Worker {
+class BackwardWorker {
 public:
-  Worker(const ItemCall &call, const GdnItemDesc &items, Floats &dALog,
-         Floats &dDtBias);
+  BackwardWorker(const ItemCall &call, const GdnItemDesc &items, Floats &dALog,
+                 Floats &dDtBias);
   void runItem(const Range &range, int64_t keyHead);
 
 private:
@@ -55,8 +55,8 @@ private:
 };
 } // namespace
 
-Worker::Worker(const ItemCall &call, const GdnItemDesc &items, Floats &dALog,
-               Floats &dDtBias)
+BackwardWorker::BackwardWorker(const ItemCall &call, const GdnItemDesc &items,
+                               Floats &dALog, Floats &dDtBias)
     : p(call), wanted(call.gradients), linear(p.backwardFunction()),
       D(items.channels), width(p.hasChannelGates ? D : 1), dALog(dALog),
       dDtBias(dDtBias) {
@@ -96,7 +96,7 @@ static void undoNorm(const Floats &rows, const Floats &inverse,
 
 /// From the gradient of a raw gate, in place, to that of x; and the parts of
 /// this sequence in those of the parameters.
-void Worker::undoRawGate(const Range &range, int64_t head) {
+void BackwardWorker::undoRawGate(const Range &range, int64_t head) {
   Floats x;
   load(tokensOf(p.gate, range, head), x, range.length(), width);
   RawGate raw(p, head);
@@ -124,7 +124,7 @@ void Worker::undoRawGate(const Range &range, int64_t head) {
 // Items
 //===----------------------------------------------------------------------===//
 
-void Worker::runKernel(Floats *dQK) {
+void BackwardWorker::runKernel(Floats *dQK) {
   auto rows = [&](Floats &memory) { return matrixOf(memory, D).asTokens(); };
   auto column = [](Floats &memory) { return matrixOf(memory, 1).asColumn(); };
   auto state = [&](Floats &memory) { return matrixOf(memory, D).asState(); };
@@ -136,7 +136,8 @@ void Worker::runKernel(Floats *dQK) {
            rows(dQK[1]), rows(dV), column(dBeta), gates(dGate), state(dFrom));
 }
 
-void Worker::runHead(const Range &range, int64_t head, Floats *dQKOfHead) {
+void BackwardWorker::runHead(const Range &range, int64_t head,
+                             Floats *dQKOfHead) {
   auto tokensIn = [&](const View &array) {
     return tokensOf(array, range, head);
   };
@@ -175,7 +176,7 @@ void Worker::runHead(const Range &range, int64_t head, Floats *dQKOfHead) {
   copy(matrixOf(dFrom, D), stateIn(wanted.initialState));
 }
 
-void Worker::runItem(const Range &range, int64_t keyHead) {
+void BackwardWorker::runItem(const Range &range, int64_t keyHead) {
   const View *given[] = {&p.q, &p.k}, *gradients[] = {&wanted.q, &wanted.k};
   for (int i = 0; i < 2; ++i) {
     load(tokensOf(*given[i], range, keyHead), qk[i], range.length(), D);
@@ -226,9 +227,8 @@ void gdn::calls::runBackward(const ItemCall &p, const GdnItemDesc &items,
   Floats dALog(sequences.size() * heads),
       dDtBias(sequences.size() * heads * width);
   forEachItem(count, threads, [&] {
-    return [&, worker = Worker(p, items, dALog, dDtBias)](int64_t i) mutable {
-      worker.runItem(sequences[i / H], i % H);
-    };
+    return [&, worker = BackwardWorker(p, items, dALog, dDtBias)](
+               int64_t i) mutable { worker.runItem(sequences[i / H], i % H); };
   });
   storeParameter(p.gradients.aLog, dALog, heads, 1);
   storeParameter(p.gradients.dtBias, dDtBias, heads, width);

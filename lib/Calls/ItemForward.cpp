@@ -20,9 +20,9 @@ using namespace gdn::calls;
 
 namespace {
 /// What one thread needs to run items.
-class Worker {
+class ForwardWorker {
 public:
-  Worker(const ItemCall &call, const GdnItemDesc &items);
+  ForwardWorker(const ItemCall &call, const GdnItemDesc &items);
   /// `state` is the row of the item's state.
   void runItem(const Range &range, int64_t state, int64_t head);
 
@@ -51,7 +51,7 @@ private:
 };
 } // namespace
 
-Worker::Worker(const ItemCall &call, const GdnItemDesc &items)
+ForwardWorker::ForwardWorker(const ItemCall &call, const GdnItemDesc &items)
     : p(call), padded(isPadded(call, items)),
       function(items.functions[p.forwardFunction()]), dtype(items.dtype),
       D(items.channels) {
@@ -60,7 +60,7 @@ Worker::Worker(const ItemCall &call, const GdnItemDesc &items)
   factor = std::abs(exact - 1.0) < 1e-7 ? 1.0f : static_cast<float>(exact);
 }
 
-Matrix Worker::scratchState(Floats &memory) const {
+Matrix ForwardWorker::scratchState(Floats &memory) const {
   memory.resize(D * D);
   return matrixOf(memory, D);
 }
@@ -70,8 +70,8 @@ static bool isDirect(const Matrix &state) {
   return state.data && state.dtype == GDN_DTYPE_F32 && state.columnStride == 1;
 }
 
-Matrix Worker::read(const View &array, const Range &range, int64_t head,
-                    std::vector<char> &memory) const {
+Matrix ForwardWorker::read(const View &array, const Range &range, int64_t head,
+                           std::vector<char> &memory) const {
   Matrix given = tokensOf(array, range, head);
   if (!padded)
     return given;
@@ -85,8 +85,8 @@ Matrix Worker::read(const View &array, const Range &range, int64_t head,
   return wide;
 }
 
-void Worker::runTokens(const Range &range, int64_t before, int64_t head,
-                       const Matrix &from, const Matrix &to) {
+void ForwardWorker::runTokens(const Range &range, int64_t before, int64_t head,
+                              const Matrix &from, const Matrix &to) {
   int64_t keyHead = head / (p.valueHeads() / p.keyHeads());
   int64_t tokens = range.length();
   Matrix o = tokensOf(p.o, range, head), written = o;
@@ -116,8 +116,8 @@ void Worker::runTokens(const Range &range, int64_t before, int64_t head,
     copy(written, o);
 }
 
-void Worker::keepState(const Matrix &state, int64_t sequence, int64_t step,
-                       int64_t head) const {
+void ForwardWorker::keepState(const Matrix &state, int64_t sequence,
+                              int64_t step, int64_t head) const {
   auto *entries = reinterpret_cast<float *>(state.data);
   uint16_t bits;
   bool isRounded =
@@ -130,7 +130,7 @@ void Worker::keepState(const Matrix &state, int64_t sequence, int64_t step,
     copy(state, stateOf(p.stepStates, row, head));
 }
 
-void Worker::runItem(const Range &range, int64_t state, int64_t head) {
+void ForwardWorker::runItem(const Range &range, int64_t state, int64_t head) {
   loadGate(p, range, head, D, gate);
   loadBeta(p, range, head, beta);
   Matrix from = stateBefore(p, range.sequence, head),
@@ -171,7 +171,7 @@ void gdn::calls::runForward(const ItemCall &p, const GdnItemDesc &items,
   sortByLength(sequences);
   int64_t H = p.valueHeads();
   forEachItem(std::ssize(sequences) * H, threads, [&] {
-    return [&, worker = Worker(p, items)](int64_t i) mutable {
+    return [&, worker = ForwardWorker(p, items)](int64_t i) mutable {
       const Range &range = sequences[i / H];
       int64_t state = stateRowOf(p, range.sequence);
       if (state >= 0)
