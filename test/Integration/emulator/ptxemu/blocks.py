@@ -1,6 +1,7 @@
 """Divides a kernel into blocks."""
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from . import effects
 
@@ -24,13 +25,21 @@ class Block:
     line: int = 0
 
 
+@lru_cache(None)
+def _parts(op):
+    """Whether an instruction ends a block, and whether it begins one."""
+    waits = effects.waits(op)
+    return waits or op.split(".")[0] in ("bra", "ret", "exit"), waits or effects.wants_warp(op)
+
+
 def divide(kernel):
     """The blocks of a kernel."""
     starts = set(kernel.labels.values()) | {0}
     for i, ins in enumerate(kernel.code):
-        if ins.op.split(".")[0] in ("bra", "ret", "exit") or effects.waits(ins.op):
+        ends, begins = _parts(ins.op)
+        if ends:
             starts.add(i + 1)
-        if effects.waits(ins.op) or effects.wants_warp(ins.op):
+        if begins:
             starts.add(i)
     starts = sorted(s for s in starts if s < len(kernel.code))
     index = {s: i for i, s in enumerate(starts)}
@@ -77,7 +86,11 @@ def find_meetings(blocks):
             common |= 1 << i
             changed |= common != after[i]
             after[i] = common
-    sizes = [a.bit_count() for a in after]
+    sizes = [bin(a).count("1") for a in after]
+    #: The blocks with so many behind them, as the bits of a number.
+    alike = {}
+    for i, size in enumerate(sizes):
+        alike[size] = alike.get(size, 0) | 1 << i
     for i, b in enumerate(blocks):
-        others = after[i] & ~(1 << i)
-        b.meet = next((j for j in range(end + 1) if others >> j & 1 and sizes[j] == sizes[i] - 1), end)
+        nearest = after[i] & ~(1 << i) & alike.get(sizes[i] - 1, 0)
+        b.meet = (nearest & -nearest).bit_length() - 1 if nearest else end

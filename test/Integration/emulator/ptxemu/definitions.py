@@ -6,6 +6,7 @@ engine keeps the lanes that have written the register (Warp::wrote).
 """
 
 import re
+from functools import lru_cache
 
 _REGISTER = re.compile(r"%(?:p|rs|r|rd|f|fd)\d+|\bp\b")
 
@@ -17,8 +18,13 @@ def reads_and_writes(ins):
     return ins.registers
 
 
+@lru_cache(None)
+def _registers_of(argument):
+    return tuple(_REGISTER.findall(argument))
+
+
 def _find_registers(ins):
-    names = [_REGISTER.findall(a) for a in ins.args]
+    names = [_registers_of(a) for a in ins.args]
     op = ins.op
     guard = [ins.guard] if ins.guard else []
     if op.startswith("wgmma.mma"):
@@ -32,26 +38,18 @@ def _find_registers(ins):
 
 def uncertain_reads(blocks, following):
     """For each block and instruction the registers that may not have been written, by (block, position)."""
-    numbers = {}
-
-    def bits(registers):
-        """A set of registers, as the bits of a number."""
-        found = 0
-        for r in registers:
-            found |= 1 << numbers.setdefault(r, len(numbers))
-        return found
-
-    # By block: what each instruction reads and writes. What a guarded instruction writes, other lanes may not have.
-    steps = []
-    for block in blocks:
-        pairs = [reads_and_writes(ins) for ins in block.code]
-        steps.append([(bits(r), 0 if i.guard else bits(w)) for (r, w), i in zip(pairs, block.code)])
-        steps[-1].append((bits([block.guard] if block.guard else []), 0))
+    #: A number with one bit for each register: sets of registers are sums of them.
+    bits = {}
     written = []
-    for step in steps:
+    for block in blocks:
         now = 0
-        for _, writes in step:
-            now |= writes
+        for ins in block.code:
+            registers = reads_and_writes(ins)
+            # What a guarded instruction writes, other lanes may not have.
+            for r in () if ins.guard else registers[1]:
+                if r not in bits:
+                    bits[r] = 1 << len(bits)
+                now |= bits[r]
         written.append(now)
     before = [0 if b.index == 0 else None for b in blocks]
     work = [0]
@@ -65,14 +63,16 @@ def uncertain_reads(blocks, following):
             if new != before[f]:
                 before[f] = new
                 work.append(f)
-    names = {n: r for r, n in numbers.items()}
     found = {}
     for block, known in zip(blocks, before):
         if known is None:
             continue
-        for position, (reads, writes) in enumerate(steps[block.index]):
-            missing = reads & ~known
+        here = set()
+        steps = [(ins.registers, ins.guard) for ins in block.code] + [(([block.guard] if block.guard else [], []), None)]
+        for position, ((reads, writes), guard) in enumerate(steps):
+            missing = {r for r in reads if r not in here and not known & bits.get(r, 0)}
             if missing:
-                found[block.index, position] = sorted(names[n] for n in range(missing.bit_length()) if missing >> n & 1)
-            known |= writes
+                found[block.index, position] = sorted(missing)
+            if not guard:
+                here.update(writes)
     return found

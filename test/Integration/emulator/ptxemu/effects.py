@@ -1,6 +1,7 @@
 """Instructions with effects beyond registers of the own lane: of the engine, or of the warp's methods."""
 
 import re
+from functools import lru_cache
 
 from .ptx import EmulationError, parse_address, parse_vector
 
@@ -335,14 +336,20 @@ for _starts, _ in _LOWERINGS:
 _CLOCKS = ("%clock", "%clock64", "%globaltimer")
 
 
+@lru_cache(None)
+def _find_lowering(op):
+    if op.split(".")[0] in _HEADS:
+        for start, function in _LOWERINGS:
+            if op.startswith(start):
+                return function
+    return None
+
+
 def lower(ins, gen):
     """Emits an instruction with effects; False for arithmetic."""
-    if ins.op.split(".")[0] not in _HEADS:
-        return False
-    for start, function in _LOWERINGS:
-        if ins.op.startswith(start):
-            function(ins, gen)
-            return True
+    if function := _find_lowering(ins.op):
+        function(ins, gen)
+        return True
     if ins.op.startswith("mov") and ins.args[1] in _CLOCKS:
         width = 64 if "64" in ins.op else 32
         gen.emit(f"mov_{width}", gen.result(ins.args[0], width), gen.constant(0, width))

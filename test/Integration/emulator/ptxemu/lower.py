@@ -61,10 +61,11 @@ class Lowering:
         for block in blocks:
             steps = [ins.registers for ins in block.code] + [([block.guard] if block.guard else [], [])]
             for position, (reads, writes) in enumerate(steps):
+                at = block.index, position
                 for r in (*reads, *writes):
-                    if last.setdefault(r, (block.index, 0))[0] != block.index:
+                    if r in last and last[r][0] != block.index:
                         kept.add(r)
-                    last[r] = block.index, position
+                    last[r] = at
         self.local, self._last_uses = last.keys() - kept, {}
         for r in self.local:
             self._last_uses.setdefault(last[r], []).append(r)
@@ -122,6 +123,9 @@ class Lowering:
 
     def operand(self, text, width):
         """The slot of an operand of 1 (a predicate), 16, 32 or 64 bits."""
+        known = self.registers.get(text)
+        if known is not None and self._widths[text] == width:
+            return known
         text = text.strip()
         if text.startswith("!"):
             slot = self.temporary(1)

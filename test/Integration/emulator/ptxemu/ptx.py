@@ -66,10 +66,18 @@ TYPES = {
 }
 
 
+_OPERAND = r"(?:[^][{},]|\[[^][]*\]|\{[^][{}]*\})+"
+_OPERANDS = re.compile(rf"{_OPERAND}(?:,{_OPERAND})*")
+_OPERAND = re.compile(_OPERAND)
+
+
 def split_operands(text):
     """Splits at the commas outside of brackets."""
     if "[" not in text and "{" not in text:
         return [part.strip() for part in text.split(",")] if text.strip() else []
+    if _OPERANDS.fullmatch(text):
+        parts = [part.strip() for part in _OPERAND.findall(text)]
+        return parts if parts[-1] else parts[:-1]
     parts, depth, part = [], 0, ""
     for c in text:
         depth += (c in "[{") - (c in "]}")
@@ -98,7 +106,10 @@ def parse_address(text):
 
 
 _STATEMENT = re.compile(r"(?:@(!?)([%\w]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.S)
-_PLAIN = re.compile(r"\s*[@a-z][^;{}]*;\s*")
+#: A line that is a statement, as most are.
+_PLAIN = re.compile(r"\s*(?:@(!?)([%\w]+)\s+)?([a-z][\w.:]*)\s*([^;{}]*);\s*")
+_LABEL = re.compile(r"([$\w]+):(?!:)")
+_SEMICOLON = re.compile(r"(;)")
 
 
 def _parse_statement(kernel, text, line):
@@ -123,19 +134,22 @@ def _parse_body(kernel, lines, start):
     depth, pending, begin = 1, "", 0
     for number in range(start, len(lines) + 1):
         text = lines[number - 1].split("//")[0]
-        if not pending.strip() and _PLAIN.fullmatch(text) and not re.match(r"\s*\w+:(?!:)", text):
-            # A line that is a statement, as most are.
+        plain = _PLAIN.fullmatch(text) if not pending.strip() else None
+        if plain and not (":" in plain[3] and _LABEL.match(text.strip())):
             pending = ""
-            _parse_statement(kernel, text.strip()[:-1].strip(), number)
+            statement = " ".join(text.replace(";", " ").split())
+            kernel.code.append(
+                Instruction(number, plain[3], split_operands(plain[4]), plain[2], plain[1] == "!", statement)
+            )
             continue
-        for piece in re.split(r"(;)", text):
+        for piece in _SEMICOLON.split(text):
             if piece == ";":
                 _parse_statement(kernel, pending.strip(), begin)
                 pending = ""
                 continue
             while not pending.strip():
                 piece = piece.strip()
-                label = re.match(r"([$\w]+):(?!:)", piece)
+                label = _LABEL.match(piece)
                 if label:
                     kernel.labels[label[1]] = len(kernel.code)
                     piece = piece[label.end() :]
