@@ -8,6 +8,8 @@ import os
 # Threads of torch's OpenMP that wait for each other spin, and two processes of tests have more of them than a machine of
 # two processors runs: so tests took six times as long. Read when torch is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+# Inductor asks the C++ compiler in each process what vectors this CPU has; torch knows it.
+os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "1")
 
 
 def pytest_configure(config):

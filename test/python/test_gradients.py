@@ -12,6 +12,7 @@ from gradient_cases import CASES, NAMES, make, recurrence  # noqa: E402
 from gradient_checks import (  # noqa: E402
     check_checkpoint, check_compiled_step, check_function_transforms, equal, gradients_of,
 )  # fmt: skip
+from matrix import crossed  # noqa: E402
 
 import gdn  # noqa: E402
 
@@ -105,8 +106,7 @@ def gradients(arguments, function=loss):
     return gradients_of(function, arguments)
 
 
-@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("backend,dtype", crossed(["aot_eager", "inductor"], [torch.float32, torch.bfloat16]))
 def test_compiled_step(backend, dtype):
     check_compiled_step(loss, inputs, backend, dtype)
 

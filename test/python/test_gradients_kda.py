@@ -11,6 +11,7 @@ from gradient_cases import NAMES, SHARED_CASES, make, recurrence  # noqa: E402
 from gradient_checks import (  # noqa: E402
     check_checkpoint, check_compiled_step, check_function_transforms, equal, gradients_of,
 )  # fmt: skip
+from matrix import crossed  # noqa: E402
 from test_gradients import TOLERANCES  # noqa: E402
 from torch._functorch import config as functorch  # noqa: E402
 from torch._inductor import config as inductor  # noqa: E402
@@ -155,8 +156,7 @@ def gradients(arguments, function=loss):
     return gradients_of(function, arguments)
 
 
-@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("backend,dtype", crossed(["aot_eager", "inductor"], [torch.float32, torch.bfloat16]))
 def test_compiled_step(backend, dtype):
     check_compiled_step(loss, inputs, backend, dtype)
 
