@@ -153,7 +153,7 @@ class Layers:
             layer._forward_core_fused_norm_packed(*inputs, out)
 
     def core(self, layer, inputs, out):
-        """The step without its norm, whose launch by vLLM wants the Triton of vLLM's own torch."""
+        """The step without its norm, which gave other numbers in each run of vLLM's layer alone, under Triton 3.6."""
         if self.is_kda:
             norm, layer.o_norm = layer.o_norm, lambda x, gate: x.clone()
             self.step(layer, inputs, out)
