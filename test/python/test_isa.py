@@ -23,7 +23,7 @@ for dtype in (np.float32, np.float16, ml_dtypes.bfloat16):
         q, k, v = (a.astype(dtype) for a in (x.q, x.k, x.v))
         o, _ = gdn.chunk_gated_delta_rule(q, k, v, x.g, x.beta)
         kernel = gdn.explain(q, k, v, x.g, x.beta).kernel
-        errors[kernel] = rms_error(o, gated_delta_rule(q, k, v, x.g, x.beta)[0])
+        errors[f"{channels} channels by {kernel}"] = rms_error(o, gated_delta_rule(q, k, v, x.g, x.beta)[0])
 print(json.dumps({"isa": json.loads(_library.load().kernels())["isa"], "errors": errors}))
 """
 
