@@ -271,9 +271,9 @@ static SmallVector<ResultShape> getSegmentResults(SegmentBoundariesStageOp op,
   if (op->getNumResults() > 4)
     results.push_back({"last_segments", {Dim::N}, token});
   if (rule.gate && hasChannels(rule.gate))
-    llvm::append_range(results,
-                       SmallVector<ResultShape>{{"whole_begins", {Dim::S}, token},
-                                                {"kept", {Dim::H}, token}});
+    llvm::append_range(
+        results, SmallVector<ResultShape>{{"whole_begins", {Dim::S}, token},
+                                          {"kept", {Dim::H}, token}});
   return results;
 }
 static SmallVector<ResultShape> getSegmentResults(SegmentStartsStageOp op,
