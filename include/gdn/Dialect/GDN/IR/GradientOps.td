@@ -178,8 +178,8 @@ def GDN_GradientsStageOp : GDN_BackwardPartOp<"gradients",
     read. One more result, f32 [B, T, H, K], is memory in which dq and dk are
     summed before they are rounded; nobody reads that result. Where H and Hq are
     open and a gate a channel has neither that memory nor dq in f32, they are
-    equal. With `sequence_segments` or `sequence_numbers` the states are those of a forward
-    that saves, and the gradients of states those of segments.
+    equal. With `sequence_segments` or `sequence_numbers` the states are those of a
+    forward that saves, and the gradients of states those of segments.
 
     With `state_interval` = L there are fewer states than gradients of states:
     those before every L-th token of a sequence. The states between them are made

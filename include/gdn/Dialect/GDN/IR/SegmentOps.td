@@ -61,8 +61,9 @@ def GDN_SegmentBoundariesStageOp : GDN_StageOp<"segment_boundaries"> {
     sequence but the first. Of batch rows it is N max(ceil(T / L), 1). With
     `parts` S is so many times as large. Segments that a sequence does not need
     are empty ones at its end, and those that none needs are empty ones of the
-    last sequence, behind the last entry of `first_segments`. `k` is taken for its sizes and is not read. Without
-    `cu_seqlens` boundaries count tokens through all batch rows.
+    last sequence, behind the last entry of `first_segments`. `k` is taken for its
+    sizes and is not read. Without `cu_seqlens` boundaries count tokens through
+    all batch rows.
 
     Example:
 
@@ -248,11 +249,12 @@ def GDN_SegmentScanStageOp : GDN_StageOp<"segment_scan"> {
     first token makes nothing of the state before it, whatever `decay` [S, H, K]
     says. Without `before` they are there with such a decay alone.
 
-    With `before` it is for `gdn.stage.fused` that runs at the same time: the scan makes the last entry of `before` 0 when it is
-    done. `states` of a first segment are then the state behind it, and states
-    before first segments and final states are not made. Nor is any of a head of
-    which all segments of the sequence but the last one forget what is before
-    them, or which is left whole (`kept`). That stage is launched when all of the scan has begun, or, with
+    With `before` it is for `gdn.stage.fused` that runs at the same time: the scan
+    makes the last entry of `before` 0 when it is done. `states` of a first
+    segment are then the state behind it, and states before first segments and
+    final states are not made. Nor is any of a head of which all segments of the
+    sequence but the last one forget what is before them, or which is left whole
+    (`kept`). That stage is launched when all of the scan has begun, or, with
     `beside`, when the maps are done.
 
     Example:
