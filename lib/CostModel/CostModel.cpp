@@ -224,10 +224,13 @@ Estimate gdn::cost::estimate(const Problem &p, const Chip &chip,
   auto further = static_cast<double>(together - 1);
   double partSize = static_cast<double>(p.keyChannels) / kMeasuredChannels *
                     static_cast<double>(p.chunkTokens) / kMeasuredTokens;
-  double factor = isChannelForward ? kChannelForward : chunkFactor(p);
+  double ofForward = p.stateInterval ? kChannelSaving : kChannelForward;
+  double factor = isChannelForward ? ofForward : chunkFactor(p);
   double chunk =
       (costs.chunk.first + further * costs.chunk.further) * partSize * factor;
-  double item = costs.item.first + further * costs.item.further;
+  double item =
+      costs.item.first + further * costs.item.further +
+      (isChannelForward && !p.stateInterval ? kChannelItemSeconds : 0);
   auto secondsOf = [&](int64_t tokens) {
     return item +
            static_cast<double>(divideCeil(tokens, p.chunkTokens)) * chunk;

@@ -18,9 +18,22 @@ using namespace gdn::cost;
 
 /// Chunks that a segment has at least if the model chooses.
 static constexpr int64_t kLeastChunks = 4;
-/// What segments that run what is before them themselves must gain, and what
-/// of that may be lost where all heads decay slowly.
-static constexpr double kOwnGain = 0.15, kOwnLossOfGain = 0.5;
+namespace {
+/// When segments that run what is before them themselves may be chosen.
+struct OwnRule {
+  /// What they must gain, what of that may be lost where all heads decay
+  /// slowly, and how much more a time with gates of models weighs than one with
+  /// such heads.
+  double gain, lossOfGain, weight;
+};
+} // namespace
+
+/// Times of whole sequences with gates of channels are known better, and those
+/// with gates of models have no head in them that decays slowly.
+static OwnRule ownRuleOf(const Problem &p) {
+  return p.gatesChannels ? OwnRule{0.1, 1, 2} : OwnRule{0.15, 0.5, 1};
+}
+
 /// What a second, shorter length must gain, which the device takes where it
 /// pays.
 static constexpr double kSecondLengthGain = 0.02;
@@ -63,20 +76,28 @@ static int64_t findLength(const Sequences &sequences, int64_t chunk,
 static constexpr Schedule kSchedules[] = {Schedule::CtaPerHead,
                                           Schedule::CtaPerVTile};
 
-/// Whether a cut may be chosen. The model takes whole sequences of 2048 tokens
-/// for 20 % slower than they are. So segments that run what is before them
-/// themselves, whose own times are known better, must gain more. Most heads of
-/// models decay, so what these gain weighs more than what slow gates lose.
+/// Whether a cut may be chosen. With a gate a head the model takes whole
+/// sequences of 2048 tokens for 20 % slower than they are. So segments that run
+/// what is before them themselves, whose own times are known better, must gain
+/// more. Most heads of models decay, so what these gain weighs more than what
+/// slow gates lose.
 static bool isSafe(const Problem &p, const SplitEstimate &cut,
                    double wholeSeconds, const SplitRequest &request) {
   double gained = 1 - cut.seconds() / wholeSeconds,
          lost = cut.slowSeconds() / wholeSeconds - 1,
          lostUtmost = (cut.seconds() + cut.noDecaySeconds) / wholeSeconds - 1;
+  OwnRule own = ownRuleOf(p);
   bool isGain = request.ownStarts
-                    ? gained > kOwnGain && lost <= kOwnLossOfGain * gained
+                    ? gained > own.gain && lost <= own.lossOfGain * gained
                     : gained > kGain && lost <= kLoss;
   return isGain &&
          lostUtmost <= (p.gatesChannels ? kUtmostChannelLoss : kUtmostLoss);
+}
+
+/// The times of a cut that decide, weighed.
+static double weigh(const Problem &p, const SplitEstimate &cut) {
+  OwnRule own = ownRuleOf(p);
+  return own.weight * cut.seconds() + cut.slowSeconds();
 }
 
 /// Whether a cut may be chosen and another may not, or is the faster one.
@@ -86,8 +107,7 @@ static bool isBetter(const Problem &p, const SplitEstimate &cut,
   bool isFirst = isSafe(p, cut, wholeSeconds, request);
   if (isFirst != isSafe(p, other, wholeSeconds, request))
     return isFirst;
-  return cut.seconds() + cut.slowSeconds() <
-         other.seconds() + other.slowSeconds();
+  return weigh(p, cut) < weigh(p, other);
 }
 
 /// `cut`, or two lengths of which its own is the shorter one: with gates of
@@ -103,7 +123,8 @@ static SplitEstimate addLonger(const Problem &p, const Chip &chip,
   SplitEstimate shorter = estimateShorter(p, chip, whole, cut.length, request);
   // A slower one than one that may be chosen is not looked at closely.
   double limit = isSafe(p, cut, whole.chosen().seconds, request)
-                     ? cut.seconds() + cut.slowSeconds()
+                     ? weigh(p, cut) - weigh(p, shorter) + shorter.seconds() +
+                           shorter.slowSeconds()
                      : kAnySeconds;
   SplitEstimate now = estimateTwoLengths(
       p, chip, whole, shorter, divideCeil(most, p.chunkTokens) * p.chunkTokens,

@@ -42,10 +42,10 @@ static constexpr ItemCosts kAddedCosts = {6.5e-6, 0.7e-6},
                            kForwardCosts = {2.8e-6, 1.06e-6};
 /// The forward with gates of channels, of a CTA of one V tile that shares its
 /// tiles with the CTA of the other one (docs/experiments/kda.md).
-static constexpr ItemCosts kChannelForwardCosts = {2.8e-6, 1.22e-6};
+static constexpr ItemCosts kChannelForwardCosts = {2.8e-6, 1.15e-6};
 /// What a chunk of B and of maps takes with gates of channels, over one with a
 /// gate a head (docs/data/own-starts-channels-h200.csv).
-static constexpr double kChannelPasses = 3.4;
+static constexpr double kChannelPasses = 3.5;
 
 namespace {
 /// What kernels in front of a forward have of their own, by whether its

@@ -21,8 +21,13 @@ inline int64_t divideCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// What a chunk of 32 tokens takes with a gate per channel, over one with a
 /// gate per head, in a forward, whose tiles are made in a loop over their
-/// pieces, and in the passes of segments (docs/experiments/kda.md).
-inline constexpr double kChannelForward = 2.0, kChannelGates = 2.35;
+/// pieces, in one that saves states, and in the passes of segments
+/// (docs/experiments/kda.md).
+inline constexpr double kChannelForward = 1.75, kChannelSaving = 2.0,
+                        kChannelGates = 2.35;
+/// What a work item of such a forward takes besides its chunks, more than one
+/// with a gate a head.
+inline constexpr double kChannelItemSeconds = 6e-6;
 
 inline double chunkFactor(const Problem &p) {
   return p.gatesChannels ? kChannelGates : 1;

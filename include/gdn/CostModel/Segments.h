@@ -150,8 +150,10 @@ SplitEstimate estimateTwoLengths(const Problem &problem, const Chip &chip,
 /// predicted to be gained with gates of models, where a quarter of the heads
 /// does not decay, at most 3 % to be lost where all heads decay slowly, and at
 /// most 10 % where nothing decays. Segments with their own starts must gain 15
-/// % by the first, and lose at most half of this gain by the second. Among such
-/// cuts the sum of the first two times decides.
+/// % by the first, and lose at most half of this gain by the second; with gates
+/// of channels 10 %, and lose at most as much. Among such cuts the sum of the
+/// first two times decides, in which with gates of channels the first counts
+/// twice.
 SplitChoice chooseSplit(const Problem &problem, const Chip &chip,
                         const Choice &whole, const SplitRequest &request);
 

@@ -166,13 +166,13 @@ TEST(CostModelTest, SeveralTokensArePredictedAsMeasured) {
 }
 
 TEST(CostModelTest, GatesOfChannelsTakeTheTimeMeasured) {
-  // docs/experiments/kda.md, "The loop over pieces in all forwards".
+  // docs/experiments/kda.md, "Which segments a forward should have, again".
   using Measured = std::tuple<int64_t, int64_t, int64_t, double>;
   for (auto [sequences, tokens, heads, seconds] :
-       {Measured{1, 8192, 96, 608e-6}, Measured{8, 1024, 96, 547e-6},
-        Measured{1, 8192, 64, 310e-6}, Measured{8, 1024, 64, 368e-6},
-        Measured{1, 8192, 32, 303e-6}, Measured{8, 1024, 32, 188e-6},
-        Measured{1, 8192, 12, 299e-6}}) {
+       {Measured{1, 8192, 96, 572e-6}, Measured{8, 1024, 96, 526e-6},
+        Measured{1, 8192, 64, 291e-6}, Measured{8, 1024, 64, 356e-6},
+        Measured{1, 8192, 32, 285e-6}, Measured{8, 1024, 32, 181e-6},
+        Measured{1, 8192, 12, 279e-6}}) {
     Problem p = batch(sequences, tokens, heads);
     p.gatesChannels = true;
     p.gateBytes = 4 + 128 * 2;
