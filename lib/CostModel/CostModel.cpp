@@ -224,13 +224,14 @@ Estimate gdn::cost::estimate(const Problem &p, const Chip &chip,
   auto further = static_cast<double>(together - 1);
   double partSize = static_cast<double>(p.keyChannels) / kMeasuredChannels *
                     static_cast<double>(p.chunkTokens) / kMeasuredTokens;
-  double ofForward = p.stateInterval ? kChannelSaving : kChannelForward;
-  double factor = isChannelForward ? ofForward : chunkFactor(p);
+  bool isPlain = isChannelForward && !p.stateInterval;
+  double factor = isPlain            ? kChannelForward
+                  : isChannelForward ? kChannelSaving
+                                     : chunkFactor(p);
   double chunk =
       (costs.chunk.first + further * costs.chunk.further) * partSize * factor;
-  double item =
-      costs.item.first + further * costs.item.further +
-      (isChannelForward && !p.stateInterval ? kChannelItemSeconds : 0);
+  double item = isPlain ? kChannelItemSeconds
+                        : costs.item.first + further * costs.item.further;
   auto secondsOf = [&](int64_t tokens) {
     return item +
            static_cast<double>(divideCeil(tokens, p.chunkTokens)) * chunk;
@@ -261,7 +262,7 @@ Estimate gdn::cost::estimate(const Problem &p, const Chip &chip,
   result.bound = memory > end     ? Bound::Memory
                  : end <= longest ? Bound::Longest
                                   : Bound::Items;
-  result.seconds = costs.launchSeconds + std::max(end, memory);
+  result.seconds = (isPlain ? 0 : costs.launchSeconds) + std::max(end, memory);
   return result;
 }
 

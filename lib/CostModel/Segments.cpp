@@ -37,9 +37,10 @@ static OwnRule ownRuleOf(const Problem &p) {
 /// What a second, shorter length must gain, which the device takes where it
 /// pays.
 static constexpr double kSecondLengthGain = 0.02;
-/// Chunks that a part of such a segment has at least. With 16 it forgets what
-/// is before it with gates of models.
-static constexpr int64_t kLeastOwnChunks[] = {8, 16};
+/// Chunks that a part of such a segment has at least. With the second it
+/// forgets what is before it with gates of models.
+static constexpr int64_t kLeastOwnChunks[] = {8, 16},
+                         kLeastChannelChunks[] = {4, 8};
 /// Parts of such a segment that the model tries.
 static constexpr int64_t kMostParts = 2;
 /// Rounds of work items that the model tries to fill, those of a second length,
@@ -59,6 +60,10 @@ int64_t gdn::cost::countSegments(int64_t sequences, int64_t tokens,
     return 0;
   int64_t pieces = std::max<int64_t>(divideCeil(tokens, length), 1);
   return packed ? pieces + sequences - 1 : sequences * pieces;
+}
+
+static const auto &leastOwnChunks(const Problem &p) {
+  return p.gatesChannels ? kLeastChannelChunks : kLeastOwnChunks;
 }
 
 /// The shortest length whose segments are at most `most`, or 0.
@@ -145,7 +150,7 @@ static SplitEstimate addShorter(const Problem &p, const Chip &chip,
   int64_t items = kMostRounds * (chip.multiprocessors - p.heads);
   for (int64_t n = items / p.heads, least = n - kTriedLengths; n > least; --n) {
     int64_t length =
-        findLength(sequences, p.chunkTokens, n, kLeastOwnChunks[0]);
+        findLength(sequences, p.chunkTokens, n, leastOwnChunks(p)[0]);
     if (!length || length >= cut.length)
       break;
     SplitEstimate now = estimateShorter(p, chip, whole, length, request);
@@ -180,7 +185,7 @@ static SplitEstimate leaveSpare(const Problem &p, const Chip &chip,
   if (!cut.longerLength || !liveHeads(p) || cut.segments * p.heads <= most)
     return cut;
   int64_t length = findLength(sequencesOf(p, whole), p.chunkTokens,
-                              most / p.heads, kLeastOwnChunks[0]);
+                              most / p.heads, leastOwnChunks(p)[0]);
   if (!length || length >= cut.longerLength)
     return cut;
   return estimateTwoLengths(p, chip, whole,
@@ -224,7 +229,7 @@ static std::optional<SplitEstimate> findBest(const Problem &p, const Chip &chip,
     int64_t beside = request.ownStarts && waves > 1 ? p.heads : 0;
     int64_t items = waves * (chip.multiprocessors - beside);
     for (int64_t parts = 1; parts <= kMostParts && request.ownStarts; ++parts)
-      for (int64_t least : kLeastOwnChunks)
+      for (int64_t least : leastOwnChunks(p))
         consider(findLength(sequences, parts * p.chunkTokens, items / p.heads,
                             least),
                  parts, Schedule::CtaPerHead, waves);
@@ -233,7 +238,7 @@ static std::optional<SplitEstimate> findBest(const Problem &p, const Chip &chip,
       consider(
           findLength(sequences, p.chunkTokens,
                      waves * chip.multiprocessors / (p.heads * ctasOfHead(p)),
-                     kLeastOwnChunks[0]),
+                     leastOwnChunks(p)[0]),
           1, Schedule::CtaPerHead, waves);
     for (Schedule schedule : kSchedules)
       if (bool isPerHead = schedule == Schedule::CtaPerHead; !request.ownStarts)

@@ -23,11 +23,10 @@ inline int64_t divideCeil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 /// gate per head, in a forward, whose tiles are made in a loop over their
 /// pieces, in one that saves states, and in the passes of segments
 /// (docs/experiments/kda.md).
-inline constexpr double kChannelForward = 1.75, kChannelSaving = 2.0,
+inline constexpr double kChannelForward = 1.82, kChannelSaving = 2.0,
                         kChannelGates = 2.35;
-/// What a work item of such a forward takes besides its chunks, more than one
-/// with a gate a head.
-inline constexpr double kChannelItemSeconds = 6e-6;
+/// A work item of such a forward besides its chunks. Its launch is in it.
+inline constexpr double kChannelItemSeconds = 7e-6;
 
 inline double chunkFactor(const Problem &p) {
   return p.gatesChannels ? kChannelGates : 1;

@@ -52,11 +52,11 @@ TEST(ChannelSegmentsTest, TimesArePredicted) {
     double predicted = !choice.splits            ? choice.wholeSeconds
                        : fields[2] == "flashkda" ? choice.best->seconds()
                                                  : choice.best->slowSeconds();
-    EXPECT_NEAR(predicted / (std::stod(fields[4]) * 1e-6), 1, 0.15)
+    EXPECT_NEAR(predicted / (std::stod(fields[4]) * 1e-6), 1, 0.16)
         << line << ": " << predicted;
     ++compared;
   }
-  EXPECT_EQ(compared, 90);
+  EXPECT_EQ(compared, 248);
 }
 
 // 96 heads of 8192 tokens take 0.500 ms if they forget, and 0.625 for 0.571 if
@@ -74,6 +74,20 @@ TEST(ChannelSegmentsTest, TheDeviceLeavesSequencesWholeWhereHeadsKeep) {
     EXPECT_GT(choice.best->slowSeconds(), choice.wholeSeconds);
     EXPECT_LT(choice.best->slowSeconds(), loss * choice.wholeSeconds);
   }
+}
+
+// Segments of four chunks forget what is before them with gates of models. One
+// head of 5450 tokens takes 0.028 ms in 28 segments or 43, for 0.031 in 21; 8
+// heads of 1024 tokens 0.028 in 8, for 0.040 whole, and 0.052 if they keep.
+TEST(ChannelSegmentsTest, FewHeadsHaveShortSegments) {
+  for (auto [heads, tokens, length] :
+       {std::tuple(1, 5450, 160), std::tuple(8, 1024, 128),
+        std::tuple(4, 2048, 128)}) {
+    SplitChoice choice = Call(heads, tokens).split();
+    ASSERT_TRUE(choice.splits) << heads << " heads";
+    EXPECT_EQ(choice.best->length, length) << heads << " heads";
+  }
+  EXPECT_FALSE(Call(5, 541).split().splits);
 }
 
 // Two CTAs a head take all multiprocessors once.
