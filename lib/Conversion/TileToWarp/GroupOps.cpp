@@ -68,10 +68,34 @@ bool WholeTensorGroup::loadsAhead() const {
   return columns() && countLoaded(tokens()) <= kMostLoaded;
 }
 
+bool WholeTensorGroup::fillsLanes() const {
+  return !columns() && llvm::all_of(ops, [&](const WholeTensorOp &op) {
+    tensor::EmptyOp out = op.out;
+    int64_t own = out.getType().getShape().back();
+    return ShapedType::isStatic(own) && own % heads() == 0;
+  });
+}
+
 int64_t WholeTensorGroup::ctas() const {
   constexpr int64_t kVectorCtas = 5, kMostCtas = 10, kRest = 32;
-  if (!columns())
-    return kVectorCtas;
+  if (!columns()) {
+    if (!fillsLanes())
+      return kVectorCtas;
+    // Without guards, ptxas moves all loads of a chunk to its front. So a
+    // thread has them at once, and beside them the number of each token and
+    // the address and stride of each array, of 64 bits.
+    llvm::SmallDenseSet<Value> read;
+    int64_t written = 0;
+    for (const WholeTensorOp &op : ops) {
+      written += op.reduction == Reduction::None && isRead(op);
+      for (const WholeTensorOp::Input &input : op.inputs)
+        if (input.kind == InputKind::Whole && !makes(input.array))
+          read.insert(input.array);
+    }
+    int64_t loaded = read.size();
+    int64_t needed = kRest + (loaded + 2) * tokens() + 4 * (loaded + written);
+    return std::clamp<int64_t>(kRegisters / needed, 1, kVectorCtas);
+  }
   int64_t elements = tokens() * columns() / kThreads, sums = 0, vectors = 0;
   for (const WholeTensorOp &op : ops) {
     sums += op.reduction == Reduction::Tokens;

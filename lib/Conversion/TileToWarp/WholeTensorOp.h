@@ -100,6 +100,9 @@ struct WholeTensorGroup {
   int64_t ctas() const;
 
 private:
+  /// Whether each lane of a warp of vectors is known to have a head: then no
+  /// load has a guard.
+  bool fillsLanes() const;
   /// Registers in which a thread has what it loads of `tokens` tokens.
   int64_t countLoaded(int64_t tokens) const;
 };

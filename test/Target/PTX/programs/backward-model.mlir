@@ -9,7 +9,7 @@
 // CHECK: rsqrt.approx
 // CHECK: .entry layer_map_1(
 // CHECK: .entry layer_map_3(
-// CHECK: .minnctapersm 5
+// CHECK: .minnctapersm 4
 // CHECK: .entry layer_sum(
 // CHECK-NOT: .entry
 func.func @layer(%q: tensor<1x?x16x128xbf16>, %k: tensor<1x?x16x128xbf16>, %v: tensor<1x?x32x128xbf16>, %beta: tensor<1x?x32xf32>,
