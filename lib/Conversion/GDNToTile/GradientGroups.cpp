@@ -134,13 +134,6 @@ void gdn::writePiece(Program &p, GradientChunk &chunk, size_t piece,
   storePiece(p, "dk", chunk.t, piece, member.isLast, k);
 }
 
-/// Whether numbers of heads are open and yet there is no memory to add up those
-/// of a group: so there are no groups.
-static bool storesOnce(Program &p) {
-  return p.facts.decay == DecayKind::Channel && !p["sums"] &&
-         !getElementTypeOrSelf(p["dq"].getType()).isF32();
-}
-
 Group gdn::makeGroup(Program &p) {
   TileBuilder &b = p.b;
   p.keyHead = p.head;
@@ -149,7 +142,7 @@ Group gdn::makeGroup(Program &p) {
       !ShapedType::isDynamic(p.facts.H) && !ShapedType::isDynamic(p.facts.Hq);
   if (areKnown)
     group.known = p.facts.H / p.facts.Hq;
-  else if (p["k_rstd"] || storesOnce(p))
+  else if (p.facts.singleHeads)
     group.known = 1;
   if (!ShapedType::isDynamic(group.known)) {
     group.size = b.index(group.known);

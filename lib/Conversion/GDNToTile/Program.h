@@ -79,6 +79,8 @@ struct StageFacts {
   double tolerance = 0.0;
   /// The scan over segments: from the last to the first, for gradients.
   bool reverse = false;
+  /// Of gradients whose query/key heads have one value head each.
+  bool singleHeads = false;
 };
 
 /// The number of parts of each sequence that take its chunks in turn, where the

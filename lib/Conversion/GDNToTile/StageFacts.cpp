@@ -112,6 +112,7 @@ StageFacts gdn::readFacts(const Stage &stage) {
   if (auto live = op->getAttrOfType<DenseI64ArrayAttr>("live_heads"))
     facts.liveHeads = {live[0], live[1]};
   facts.reverse = op->hasAttr("reverse");
+  facts.singleHeads = op->hasAttr("single_heads");
   facts.vTileChannels = facts.V;
   return facts;
 }

@@ -54,8 +54,7 @@ func.func @group(%k: tensor<1x?x?x64xbf16>, %v: tensor<1x?x?x64xbf16>, %beta: te
   return %dq, %dk, %dbeta : tensor<1x?x?x64xbf16>, tensor<1x?x?x64xf32>, tensor<1x?x?xf32>
 }
 
-// With a gate a channel and no memory to add up heads in, a q/k head has one value head: no size is divided, and dq is
-// stored in one place.
+// With single_heads a q/k head has one value head: no size is divided, and dq is stored in one place.
 
 // CHECK-LABEL: gdn_tile.program @single_gradients(
 // CHECK-NOT: memref.dim %beta
@@ -64,6 +63,21 @@ func.func @group(%k: tensor<1x?x?x64xbf16>, %v: tensor<1x?x?x64xbf16>, %beta: te
 // CHECK-LABEL: func.func @single(
 // CHECK: gdn_tile.launch @single_gradients
 func.func @single(%k: tensor<1x?x?x64xbf16>, %v: tensor<1x?x?x64xbf16>, %beta: tensor<1x?x?xf32>, %g: tensor<1x?x?x64xf32>,
+    %s: tensor<?x?x64x64xbf16>) -> (tensor<1x?x?x64xbf16>, tensor<1x?x?x64xbf16>, tensor<1x?x?xf32>, tensor<1x?x?x64xf32>) {
+  %dq, %dk, %dbeta, %dg = gdn.stage.gradients q(%k : tensor<1x?x?x64xbf16>) k(%k : tensor<1x?x?x64xbf16>) v(%v : tensor<1x?x?x64xbf16>)
+      beta(%beta : tensor<1x?x?xf32>) gate(%g : tensor<1x?x?x64xf32>) d_o(%v : tensor<1x?x?x64xbf16>)
+      writes(%v : tensor<1x?x?x64xbf16>) dv(%v : tensor<1x?x?x64xbf16>)
+      states(%s : tensor<?x?x64x64xbf16>) d_states(%s : tensor<?x?x64x64xbf16>) {chunk_size = 64, lower_bound = -5.0 : f64, segment_length = 64, single_heads}
+      -> tensor<1x?x?x64xbf16>, tensor<1x?x?x64xbf16>, tensor<1x?x?xf32>, tensor<1x?x?x64xf32>
+  return %dq, %dk, %dbeta, %dg : tensor<1x?x?x64xbf16>, tensor<1x?x?x64xbf16>, tensor<1x?x?xf32>, tensor<1x?x?x64xf32>
+}
+
+// Without it these are a group, too.
+
+// CHECK-LABEL: gdn_tile.program @channel_group_gradients(
+// CHECK: memref.dim %beta, %c2
+// CHECK: arith.divui
+func.func @channel_group(%k: tensor<1x?x?x64xbf16>, %v: tensor<1x?x?x64xbf16>, %beta: tensor<1x?x?xf32>, %g: tensor<1x?x?x64xf32>,
     %s: tensor<?x?x64x64xbf16>) -> (tensor<1x?x?x64xbf16>, tensor<1x?x?x64xbf16>, tensor<1x?x?xf32>, tensor<1x?x?x64xf32>) {
   %dq, %dk, %dbeta, %dg = gdn.stage.gradients q(%k : tensor<1x?x?x64xbf16>) k(%k : tensor<1x?x?x64xbf16>) v(%v : tensor<1x?x?x64xbf16>)
       beta(%beta : tensor<1x?x?xf32>) gate(%g : tensor<1x?x?x64xf32>) d_o(%v : tensor<1x?x?x64xbf16>)

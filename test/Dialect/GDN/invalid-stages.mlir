@@ -284,6 +284,31 @@ func.func @gradients_c9_heads(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf3
 
 // -----
 
+func.func @gradients_c9_open(%q: tensor<1x64x?x32xf32>, %v: tensor<1x64x?x16xf32>, %beta: tensor<1x64x?xf32>,
+    %gate: tensor<1x64x?x32xf32>, %s: tensor<2x?x16x32xf32>, %norm: tensor<1x64x?xf32>) {
+  // expected-error @below {{expected single_heads beside k_rstd and open numbers of heads, got none}}
+  %r:4 = gdn.stage.gradients q(%q : tensor<1x64x?x32xf32>) k(%q : tensor<1x64x?x32xf32>)
+      v(%v : tensor<1x64x?x16xf32>) beta(%beta : tensor<1x64x?xf32>) gate(%gate : tensor<1x64x?x32xf32>) d_o(%v : tensor<1x64x?x16xf32>)
+      writes(%v : tensor<1x64x?x16xf32>) dv(%v : tensor<1x64x?x16xf32>)
+      states(%s : tensor<2x?x16x32xf32>) d_states(%s : tensor<2x?x16x32xf32>) q_rstd(%norm : tensor<1x64x?xf32>) k_rstd(%norm : tensor<1x64x?xf32>)
+      {chunk_size = 64, segment_length = 64, lower_bound = -5.0}
+      -> tensor<1x64x?x32xf32>, tensor<1x64x?x32xf32>, tensor<1x64x?xf32>, tensor<1x64x?x32xf32>
+  return
+}
+
+// -----
+
+func.func @gradients_c10(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x4x16xf32>, %beta: tensor<1x64x4xf32>, %s: tensor<2x4x16x32xf32>) {
+  // expected-error @below {{expected a value head a query/key head with single_heads, got H = 4 and Hq = 2}}
+  %r:3 = gdn.stage.gradients q(%q : tensor<1x64x2x32xf32>) k(%q : tensor<1x64x2x32xf32>)
+      v(%v : tensor<1x64x4x16xf32>) beta(%beta : tensor<1x64x4xf32>) d_o(%v : tensor<1x64x4x16xf32>)
+      writes(%v : tensor<1x64x4x16xf32>) dv(%v : tensor<1x64x4x16xf32>) states(%s : tensor<2x4x16x32xf32>) d_states(%s : tensor<2x4x16x32xf32>)
+      {chunk_size = 64, segment_length = 64, single_heads} -> tensor<1x64x2x32xf32>, tensor<1x64x2x32xf32>, tensor<1x64x4xf32>
+  return
+}
+
+// -----
+
 func.func @gradients_c9_interval(%q: tensor<1x64x2x32xf32>, %v: tensor<1x64x2x16xf32>, %beta: tensor<1x64x2xf32>,
     %gate: tensor<1x64x2x32xf32>, %s: tensor<1x2x16x32xf32>, %ds: tensor<2x2x16x32xf32>, %norm: tensor<1x64x2xf32>, %other: tensor<1x64x3xf32>) {
   // expected-error @below {{expected a state_interval of at most two segments beside k_rstd, got 256}}

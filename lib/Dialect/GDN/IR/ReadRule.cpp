@@ -73,6 +73,7 @@ Rule gdn::getRule(Operation *op) {
         rule.progress = gradients.getProgress();
         rule.qNorm = gradients.getQRstd();
         rule.kNorm = gradients.getKRstd();
+        rule.singleHeads = gradients.getSingleHeads();
         rule.segmentLength = gradients.getSegmentLengthAttr();
         rule.sequenceSegments = gradients.getSequenceSegmentsAttr();
         rule.sequenceNumbers = gradients.getSequenceNumbers();

@@ -66,6 +66,8 @@ struct Rule {
   bool chunked = true;
   /// Whether it is gdn.stage.segment_boundaries.
   bool cutsSequences = false;
+  /// Whether query/key heads are known to have one value head each.
+  bool singleHeads = false;
 
   /// Whether the states that are read have numbers of their own, beside those
   /// of every segment.

@@ -254,6 +254,21 @@ static LogicalResult verifyProgress(Operation *op, const Rule &rule) {
   return success();
 }
 
+static bool areHeadsOpen(const RuleDims &dims) {
+  return ShapedType::isDynamic(dims.H) || ShapedType::isDynamic(dims.Hq);
+}
+
+/// Of gradients of query/key heads of one value head.
+static LogicalResult verifySingleHeads(Operation *op, const Rule &rule) {
+  RuleDims dims = getRuleDims(rule);
+  // gradients_c10
+  if (!rule.singleHeads || areHeadsOpen(dims) || dims.H == dims.Hq)
+    return success();
+  return op->emitOpError("expected a value head a query/key head with "
+                         "single_heads, got H = ")
+         << dims.H << " and Hq = " << dims.Hq;
+}
+
 /// Of gradients of rows in front of their norm.
 static LogicalResult verifyNorms(Operation *op, const Rule &rule) {
   if (!rule.qNorm && !rule.kNorm)
@@ -273,8 +288,10 @@ static LogicalResult verifyNorms(Operation *op, const Rule &rule) {
                            "keeps blocks in range beside k_rstd, got ")
            << (rule.gate ? "another gate" : "none");
   RuleDims dims = getRuleDims(rule);
-  if (!ShapedType::isDynamic(dims.H) && !ShapedType::isDynamic(dims.Hq) &&
-      dims.H != dims.Hq)
+  if (!rule.singleHeads && areHeadsOpen(dims))
+    return op->emitOpError("expected single_heads beside k_rstd and open "
+                           "numbers of heads, got none");
+  if (!areHeadsOpen(dims) && dims.H != dims.Hq)
     return op->emitOpError("expected a value head a query/key head beside "
                            "k_rstd, got H = ")
            << dims.H << " and Hq = " << dims.Hq;
@@ -324,5 +341,6 @@ LogicalResult gdn::verifySegments(Operation *op, const Rule &rule) {
     return failure();
   return success(succeeded(verifyLengths(op, rule)) &&
                  succeeded(verifyProgress(op, rule)) &&
+                 succeeded(verifySingleHeads(op, rule)) &&
                  succeeded(verifyNorms(op, rule)));
 }

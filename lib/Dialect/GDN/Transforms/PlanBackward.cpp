@@ -185,6 +185,9 @@ static SmallVector<Value> planBackwardStages(OpBuilder &b,
   stage.removeStateIntervalAttr();
   if (interval != kKeptSegment)
     stage.setStateInterval(interval);
+  bool areOpen =
+      ShapedType::isDynamic(dims.H) || ShapedType::isDynamic(dims.Hq);
+  stage.setSingleHeads(isAlone && areOpen);
   SmallVector<Value> results(
       stage.getResults().drop_back(hasSums || !op.getGate() ? 1 : 0));
   results.insert(results.begin() + 2, chain.getResult(0));

@@ -266,8 +266,8 @@ GradientsStageOp PartsSplitter::createGradients(ReplayStageOp replay,
       op.getScaleAttr(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
       op.getQkL2normAttr(), op.getBetaDomainAttr(), splitter.segmentLayout(),
       op.getChunkSizeAttr(), op.getSegmentLengthAttr(),
-      replay ? IntegerAttr() : splitter.cut.segments,
-      op.getStateIntervalAttr());
+      replay ? IntegerAttr() : splitter.cut.segments, op.getStateIntervalAttr(),
+      op.getSingleHeadsAttr());
 }
 
 /// Replaces the results of `op` that somebody reads by `results`, which may be

@@ -175,17 +175,17 @@ func.func @open_norm(%q: tensor<1x?x?x32xbf16>, %v: tensor<1x?x?x32xbf16>, %beta
 // Without norms, too: the kernel of one value head rounds once, and adds nothing up. A bound leaves groups memory for sums.
 // CHECK-LABEL: func.func @open_bounded(
 // CHECK: scf.if
-// CHECK: %[[ONE:.*]]:4 = gdn.stage.gradients {{.*}} -> tensor<1x?x?x32xbf16>, tensor<1x?x?x32xbf16>, tensor<1x?x?xf32>, tensor<1x?x?x32xf32>
+// CHECK: %[[ONE:.*]]:4 = gdn.stage.gradients {{.*}}single_heads} -> tensor<1x?x?x32xbf16>, tensor<1x?x?x32xbf16>, tensor<1x?x?xf32>, tensor<1x?x?x32xf32>
 // CHECK-NOT: linalg
 // CHECK: scf.yield %[[ONE]]#0,
-// CHECK: gdn.stage.gradients {{.*}} -> tensor<1x?x?x32xbf16>, tensor<1x?x?x32xbf16>, tensor<1x?x?xf32>, tensor<1x?x?x32xf32>, tensor<1x?x?x32xf32>
+// CHECK: gdn.stage.gradients {{.*}}segment_length = 64 : i64} -> tensor<1x?x?x32xbf16>, tensor<1x?x?x32xbf16>, tensor<1x?x?xf32>, tensor<1x?x?x32xf32>, tensor<1x?x?x32xf32>
 // Gates of any strength have a pass behind the kernel of groups.
 // CHECK-LABEL: func.func @open_any(
 // CHECK: scf.if
-// CHECK: %[[ONE:.*]]:4 = gdn.stage.gradients {{.*}} -> tensor<1x?x?x32xbf16>, tensor<1x?x?x32xbf16>, tensor<1x?x?xf32>, tensor<1x?x?x32xf32>
+// CHECK: %[[ONE:.*]]:4 = gdn.stage.gradients {{.*}}single_heads} -> tensor<1x?x?x32xbf16>, tensor<1x?x?x32xbf16>, tensor<1x?x?xf32>, tensor<1x?x?x32xf32>
 // CHECK-NOT: linalg
 // CHECK: scf.yield %[[ONE]]#0,
-// CHECK: gdn.stage.gradients {{.*}} -> tensor<1x?x?x32xf32>, tensor<1x?x?x32xf32>, tensor<1x?x?xf32>, tensor<1x?x?x32xf32>
+// CHECK: gdn.stage.gradients {{.*}}segment_length = 64 : i64} -> tensor<1x?x?x32xf32>, tensor<1x?x?x32xf32>, tensor<1x?x?xf32>, tensor<1x?x?x32xf32>
 // CHECK: linalg.generic
 // With norms these have a pass behind either, so there is one kernel.
 // CHECK-LABEL: func.func @open_any_norm(

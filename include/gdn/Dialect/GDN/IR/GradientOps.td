@@ -166,7 +166,8 @@ def GDN_GradientsStageOp : GDN_BackwardPartOp<"gradients",
     (ins sequenceSegmentsAttribute:$sequence_segments,
       Arg<OptionalAttr<I64Attr>, !strconcat(
       "Tokens between the states of `states`, a multiple of `segment_length`. ",
-      "Absent, those between the gradients.")>:$state_interval)> {
+      "Absent, those between the gradients.")>:$state_interval,
+      Arg<UnitAttr, "Each query/key head has one value head: H = Hq.">:$single_heads)> {
   let summary = "Gradients of a segment from the states at its ends";
   let description = [{
     The gradients of causal linear attention (spec 5.7 c, in the form for gates
@@ -177,9 +178,9 @@ def GDN_GradientsStageOp : GDN_BackwardPartOp<"gradients",
     gate itself where that is linear, in f32. `v` and `initial_state` are not
     read. One more result, f32 [B, T, H, K], is memory in which dq and dk are
     summed before they are rounded; nobody reads that result. Where H and Hq are
-    open and a gate a channel has neither that memory nor dq in f32, they are
-    equal. With `sequence_segments` or `sequence_numbers` the states are those of a
-    forward that saves, and the gradients of states those of segments.
+    open, `single_heads` says that they are equal: then nothing is summed. With
+    `sequence_segments` or `sequence_numbers` the states are those of a forward
+    that saves, and the gradients of states those of segments.
 
     With `state_interval` = L there are fewer states than gradients of states:
     those before every L-th token of a sequence. The states between them are made
