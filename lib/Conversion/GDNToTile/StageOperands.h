@@ -79,16 +79,9 @@ inline constexpr StringLiteral kGateBoundOperands[] = {
 inline constexpr StringLiteral kSegmentMapOperands[] = {
     "k",       "beta",   "gate",   kBoundaries, "a_log",
     "dt_bias", "starts", "before", "closes",    "kept"};
-// A sample of gates and parameters is no reason for a work item a head.
+// A sample of gates is no reason for a work item a head.
 inline constexpr StringLiteral kSegmentBoundariesOperands[] = {
-    "k",
-    "sampled_gate",
-    kBoundaries,
-    "sampled_a_log",
-    "sampled_dt_bias",
-    "length",
-    "parts",
-    "longer_length"};
+    "k", "sampled_gate", kBoundaries, "length", "parts", "longer_length"};
 inline constexpr StringLiteral kSegmentScanOperands[] = {"map",
                                                          "decay",
                                                          "states",

@@ -117,17 +117,7 @@ func.func @segment_boundaries_c9_many(%k: tensor<1x64x2x32xf32>, %gate: tensor<1
 
 // -----
 
-func.func @segment_boundaries_c10(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2xf32>) {
-  // expected-error @below {{expected a gate a head as its logarithm, or a gate a channel, got gate_domain linear}}
-  %r:2 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) gate(%gate : tensor<1x64x2xf32>) {chunk_size = 32,
-      segments = 2, fewer_segments = 1, live_heads = array<i64: 1, 3>, gate_domain = #gdn.gate_domain<linear>, tolerance = 1.0e-05}
-      -> tensor<3xi64>, tensor<2xi64>
-  return
-}
-
-// -----
-
-func.func @segment_boundaries_c11(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2x32xf32>) {
+func.func @segment_boundaries_c10(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2x32xf32>) {
   // expected-error @below {{expected longer_length beside parts, or fewer_segments = 1 beside segments, with a gate a channel, and neither live_heads nor tolerance}}
   %r:7 = gdn.stage.segment_boundaries k(%k : tensor<1x64x2x32xf32>) gate(%gate : tensor<1x64x2x32xf32>)
       {chunk_size = 32, segments = 3, fewer_segments = 2}

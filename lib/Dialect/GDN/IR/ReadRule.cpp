@@ -116,10 +116,6 @@ Rule gdn::getRule(Operation *op) {
         rule.gate = cut.getGate();
         rule.fewerSegments = cut.getFewerSegmentsAttr();
         rule.liveHeads = cut.getLiveHeadsAttr();
-        rule.aLog = cut.getALog();
-        rule.dtBias = cut.getDtBias();
-        rule.gateDomain = cut.getGateDomain();
-        rule.lowerBound = cut.getLowerBoundAttr();
         rule.cuSeqlens = cut.getCuSeqlens();
         rule.cutsSequences = true;
         rule.cutLength = cut.getLength();

@@ -126,11 +126,6 @@ static LogicalResult verifySample(SegmentBoundariesStageOp op,
       live[1] > support::sampledHeads)
     return op.emitOpError("expected live_heads = [least, most] of 0 to ")
            << support::sampledHeads << " heads, got " << rule.liveHeads;
-  // segment_boundaries_c10
-  if (rule.gateDomain != GateDomain::Log)
-    return op.emitOpError("expected a gate a head as its logarithm, or a gate "
-                          "a channel, got gate_domain ")
-           << stringifyGateDomain(rule.gateDomain);
   // segment_boundaries_c6
   return verifyTolerance(op, op.getToleranceAttr());
 }
@@ -144,7 +139,7 @@ static LogicalResult verifyWholeSequences(SegmentBoundariesStageOp op,
   bool mayBeWhole = rule.cutParts ? rule.longerCut && !rule.fewerSegments
                                   : rule.segments && rule.fewerSegments &&
                                         rule.fewerSegments.getInt() == 1;
-  // segment_boundaries_c11
+  // segment_boundaries_c10
   if (!mayBeWhole || rule.liveHeads || op.getToleranceAttr())
     return op.emitOpError("expected longer_length beside parts, or "
                           "fewer_segments = 1 beside segments, with a gate a "

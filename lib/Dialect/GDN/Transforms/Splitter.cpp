@@ -95,12 +95,9 @@ void Splitter<Op>::cutSequences(IntegerAttr chunkSize, bool runsBefore,
   };
   auto made = SegmentBoundariesStageOp::create(
       b, types, op.getK(), chooses ? op.getGate() : Value(), sequences,
-      samples ? op.getALog() : Value(), samples ? op.getDtBias() : Value(),
       ofParts(cut.lengthOfCall), cut.partsOfCall, ofParts(cut.longerOfCall),
       cut.segments, cut.length, chooses ? cut.fewerSegments : IntegerAttr(),
       samples ? liveHeads(b.getContext()) : DenseI64ArrayAttr(),
-      samples ? op.getGateDomainAttr() : GateDomainAttr(),
-      samples ? op.getLowerBoundAttr() : FloatAttr(),
       samples ? cut.tolerance : FloatAttr(), chunkSize);
   boundaries = made.getResult(0);
   firstSegments = made.getResult(1);

@@ -34,12 +34,12 @@ def GDN_SegmentBoundariesStageOp : GDN_StageOp<"segment_boundaries"> {
     which sequence n ends, which is its first one if it has no token, else -1.
     `last_segments` [N], if there are five results, is that segment's number.
 
-    With a `gate` a head, `live_heads`, `fewer_segments` and `tolerance` a
-    sequence is cut into that many segments instead unless its gates call for the
-    shorter ones. They do if `live_heads` = [least, most] of a sample of 8 heads
-    keep a state over a segment, by their logarithms. A sample of the tokens
-    tells, so this chooses nothing but how long it takes. Segments that are not
-    used are empty.
+    With a `gate` a head, which is its logarithm, `live_heads`, `fewer_segments`
+    and `tolerance` a sequence is cut into that many segments instead unless its
+    gates call for the shorter ones. They do if `live_heads` = [least, most] of a
+    sample of 8 heads keep a state over a segment. A sample of the tokens tells,
+    so this chooses nothing but how long it takes. Segments that are not used are
+    empty.
 
     With a `gate` a channel, which is taken for its sizes and is not read, heads
     that keep a state over a segment have whole sequences instead, and
@@ -76,8 +76,6 @@ def GDN_SegmentBoundariesStageOp : GDN_StageOp<"segment_boundaries"> {
   let arguments = (ins GDN_KOf<TensorRankOf<dataTypes, [4]>>:$k,
     GDN_GateOf<TensorRankOf<parameterTypes, [3, 4]>>:$gate,
     GDN_CuSeqlensOf<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
-    GDN_ALogOf<TensorRankOf<parameterTypes, [1]>>:$a_log,
-    GDN_DtBiasOf<TensorRankOf<parameterTypes, [1, 2]>>:$dt_bias,
     Arg<Optional<Index>, "Tokens of a segment, or of a part of one, that a call chooses.">:$length,
     Arg<Optional<Index>, "Parts of a segment.">:$parts,
     Arg<Optional<Index>, "Tokens of a part where shorter ones do not pay.">:$longer_length,
@@ -85,14 +83,11 @@ def GDN_SegmentBoundariesStageOp : GDN_StageOp<"segment_boundaries"> {
     Arg<OptionalAttr<I64Attr>, "Tokens of a segment.">:$segment_length,
     Arg<OptionalAttr<I64Attr>, "Segments of a sequence whose gates call for fewer.">:$fewer_segments,
     Arg<OptionalAttr<DenseI64ArrayAttr>, "Heads of the sample that keep a state where segments are short: at least, and at most.">:$live_heads,
-    gateDomainAttribute:$gate_domain, lowerBoundAttribute:$lower_bound,
     Arg<OptionalAttr<F64Attr>, "What a segment that forgets makes of a state of norm 1.">:$tolerance,
     chunkSizeAttribute:$chunk_size);
   let assemblyFormat = [{
     `k` `(` $k `:` type($k) `)` (`gate` `(` $gate^ `:` type($gate) `)`)?
     (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
-    (`a_log` `(` $a_log^ `:` type($a_log) `)`)?
-    (`dt_bias` `(` $dt_bias^ `:` type($dt_bias) `)`)?
     (`length` `(` $length^ `:` type($length) `)`)?
     (`parts` `(` $parts^ `:` type($parts) `)`)?
     (`longer_length` `(` $longer_length^ `:` type($longer_length) `)`)?
