@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The rows of GateForms.inc for plain C++: the reference, and the library of
-// calls.
+// The rows of GateForms.inc: for the dialect, and for plain C++, which are the
+// reference and the library of calls. In a namespace of its own, since files
+// that use namespace mlir call mlir::gdn `gdn`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,22 +17,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
-namespace gdn {
+namespace gdn_gates {
 
-enum class GateDomain {
+/// The form of a gate: what its operand says of the log decay.
+enum class GateDomain : uint32_t {
 #define GDN_GATE_FORM(name, ...) name,
 #include "gdn/GateForms.inc"
 };
 
-/// A form of gates. The functions take x, the rate, and the bound; the last one
-/// the gate and its slope by x, too.
+/// What is true of a form. The functions take x, the rate, and the bound; the
+/// last one the gate and its slope by x, too.
 struct GateForm {
   enum class Parameters { None, Optional, Rate };
   enum class Bound { None, Promise, Factor };
 
+  GateDomain domain;
   std::string_view word;
   std::optional<double> neutral;
   Parameters parameters;
@@ -43,6 +47,7 @@ struct GateForm {
 
   bool hasParameters() const { return parameters != Parameters::None; }
   bool needsRate() const { return parameters == Parameters::Rate; }
+  bool mayHaveBound() const { return bound != Bound::None; }
   bool needsBound() const { return bound == Bound::Factor; }
 };
 
@@ -76,7 +81,8 @@ inline double sigmoidSlope(double x, double factor = 1) {
 inline constexpr GateForm kGateForms[] = {
 #define GDN_GATE_FORM(name, word, neutral, parameters, bound_, gate_, slope_,  \
                       rateSlope_)                                              \
-  {word,                                                                       \
+  {GateDomain::name,                                                           \
+   word,                                                                       \
    neutral,                                                                    \
    GateForm::Parameters::parameters,                                           \
    GateForm::Bound::bound_,                                                    \
@@ -103,6 +109,6 @@ inline const GateForm &gateFormOf(std::string_view word) {
   return none;
 }
 
-} // namespace gdn
+} // namespace gdn_gates
 
 #endif // GDN_GATEFORMS_H

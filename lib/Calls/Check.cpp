@@ -270,7 +270,8 @@ void Checker::checkOptions() const {
                 std::isnan(scale) ? "nan"
                 : scale < 0       ? "-inf"
                                   : "inf");
-  const gdn::GateForm &form = gdn::gateFormOf(call.fact("gate_domain"));
+  const gdn_gates::GateForm &form =
+      gdn_gates::gateFormOf(call.fact("gate_domain"));
   bool isRaw = form.hasParameters();
   if (isRaw && !a.gate.isPresent())
     call.refuse("gate", "a tensor with a raw gate", "None");

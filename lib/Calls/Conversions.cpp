@@ -323,7 +323,8 @@ void Conversions::planInput(Arguments &arguments, const Call &call,
   // What makes logarithms of raw gates knows the parameters of heads alone.
   std::string kind = kindOf(domains.from, domains.to);
   bool isWide = role.name == "gate" && call.hasChannelGates();
-  if (isWide && kind != kCast && gateFormOf(domains.from).hasParameters())
+  if (isWide && kind != kCast &&
+      gdn_gates::gateFormOf(domains.from).hasParameters())
     kind = "channels_" + kind;
   Conversion &made = add(std::move(kind), number);
   made.factor = factor;

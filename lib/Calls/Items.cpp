@@ -25,7 +25,7 @@ ItemCall::ItemCall(const Call &call)
       hasChannelGates(call.hasChannelGates()), isByToken(call.isByToken()),
       isInFloat32(call.fact("arithmetic") == "float32"),
       element(commonType(q.tensor.dtype, k.tensor.dtype, v.tensor.dtype)),
-      gateForm(gateFormOf(call.fact("gate_domain"))),
+      gateForm(gdn_gates::gateFormOf(call.fact("gate_domain"))),
       hasLinearGates(gateForm.word == "linear"), scale(call.get().scale),
       threads(call.get().threads), firstState(call.get().first_state),
       sequences(call.sequences) {

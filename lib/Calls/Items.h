@@ -102,7 +102,7 @@ struct ItemCall : CallArrays {
   int32_t element;
   /// What gates say, whether that is the decay itself, and the bound of those
   /// that have one.
-  const GateForm &gateForm;
+  const gdn_gates::GateForm &gateForm;
   bool hasLinearGates;
   double lowerBound = 0;
   /// What the sigmoid of beta is multiplied by; 0 where beta is a value.
@@ -264,7 +264,7 @@ public:
   }
 
 private:
-  const GateForm &form;
+  const gdn_gates::GateForm &form;
   double rate, bound;
 };
 

@@ -29,7 +29,7 @@ std::string gdn::calls::kindOf(std::string_view from, std::string_view to) {
 std::optional<double> gdn::calls::neutralOf(std::string_view array,
                                             std::string_view domain) {
   if (array == "gate")
-    return gateFormOf(domain).neutral;
+    return gdn_gates::gateFormOf(domain).neutral;
   if (array == "beta")
     return domain == "value" ? std::optional(1.0) : std::nullopt;
   for (std::string_view isZero : {"a_log", "dt_bias", "d_o"})

@@ -34,7 +34,7 @@ void gdn::calls::checkTypes(const Call &call) {
     call.refuse("scale", "K^(-1/2) on a GPU in this version",
                 std::to_string(call.get().scale), GDN_ERROR_NOT_SERVED);
   for (const char *name : {"a_log", "dt_bias"})
-    if (gateFormOf(call.fact("gate_domain")).hasParameters() &&
+    if (gdn_gates::gateFormOf(call.fact("gate_domain")).hasParameters() &&
         call.typeOf(name) != GDN_DTYPE_F32)
       call.refuse(name, "float32 with a raw gate on a GPU",
                   typeName(call.typeOf(name)), GDN_ERROR_NOT_SERVED);

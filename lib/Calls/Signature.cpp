@@ -69,7 +69,7 @@ Signature gdn::calls::signatureOf(const Call &call, std::string_view op) {
   wanted.betaDomain = call.fact("beta_domain");
   wanted.norm = call.fact("qk_l2norm");
   wanted.stateInterval = call.fact("state_interval");
-  if (gateFormOf(wanted.gateDomain).needsBound())
+  if (gdn_gates::gateFormOf(wanted.gateDomain).needsBound())
     wanted.lowerBound = call.fact("lower_bound");
   return wanted;
 }
@@ -161,7 +161,7 @@ Signature gdn::calls::signatureOf(const GdnEntryDesc &entry) {
   signature.betaDomain = fact("beta_domain");
   signature.norm = fact("qk_l2norm");
   signature.stateInterval = fact("state_interval");
-  if (gateFormOf(signature.gateDomain).needsBound())
+  if (gdn_gates::gateFormOf(signature.gateDomain).needsBound())
     signature.lowerBound = fact("lower_bound");
   return signature;
 }

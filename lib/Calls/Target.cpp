@@ -147,7 +147,7 @@ bool Search::tryDomains(Signature form, Of functions) {
   for (std::string_view gate : gates)
     for (std::string_view beta : betas) {
       form.gateDomain = gate;
-      if (!gdn::gateFormOf(gate).needsBound())
+      if (!gdn_gates::gateFormOf(gate).needsBound())
         form.lowerBound = {};
       form.betaDomain = beta;
       if (look(form, functions))

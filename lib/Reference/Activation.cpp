@@ -12,6 +12,7 @@
 #include <cmath>
 
 using namespace gdn::reference;
+using namespace gdn_gates;
 
 /// Keeps l2norm finite for a zero row (spec 1).
 static constexpr double l2normEpsilon = 1e-6;
@@ -34,7 +35,7 @@ static double dtBias(const Problem &p, int64_t index) {
 
 /// The log gate (spec 1).
 static double logGate(const Problem &p, const GateInput &in) {
-  return gdn::formOf(p.gateDomain)
+  return formOf(p.gateDomain)
       .gate(in.raw + in.dtBias, in.expALog, p.lowerBound);
 }
 
@@ -48,12 +49,12 @@ static GateGradient gateGradient(const Problem &p, const GateInput &in,
   // Where alpha is 0, dg / alpha says nothing.
   if (p.gateDomain == GateDomain::Linear)
     return {dAlpha, 0};
-  const gdn::GateForm &form = gdn::formOf(p.gateDomain);
+  const GateForm &form = formOf(p.gateDomain);
   double dg = alpha * dAlpha, x = in.raw + in.dtBias;
   double slope = form.slope(x, in.expALog, p.lowerBound);
   double rateSlope =
       form.rateSlope(x, in.expALog, p.lowerBound, logGate(p, in), slope);
-  return {slope * dg, gdn::timesSlope(rateSlope, dg)};
+  return {slope * dg, timesSlope(rateSlope, dg)};
 }
 
 ActivatedChunk::ActivatedChunk(const Problem &problem)

@@ -113,7 +113,7 @@ static std::string checkGate(const Problem &p) {
                 : checkArray("gate", p.gate, {b, t, h, k});
   if (!error.empty())
     return error;
-  const gdn::GateForm &form = gdn::formOf(p.gateDomain);
+  const gdn_gates::GateForm &form = gdn_gates::formOf(p.gateDomain);
   if (p.gateKind == GateKind::None || !form.hasParameters())
     return checkUnusedGateParameters(p);
 

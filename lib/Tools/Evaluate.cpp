@@ -210,8 +210,7 @@ reference::Problem Evaluator::makeProblem(DeltaRuleOpInterface op) {
     problem.gateKind = values[op.getGate()].shape.size() == 3
                            ? reference::GateKind::Head
                            : reference::GateKind::Channel;
-  // Both are of one table.
-  problem.gateDomain = static_cast<reference::GateDomain>(op.getGateDomain());
+  problem.gateDomain = op.getGateDomain();
   if (FloatAttr bound = op.getLowerBoundAttr())
     problem.lowerBound = bound.getValueAsDouble();
   if (FloatAttr scale = op.getScaleAttr())

@@ -58,11 +58,6 @@ private:
 /// E[softplus(z)] for normal z.
 static constexpr double meanSoftplus = 0.8061;
 
-static double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-static double softplus(double x) {
-  return x > 30 ? x : std::log1p(std::exp(x));
-}
-
 static void scaleTo(llvm::MutableArrayRef<double> row, double length) {
   double squares = 0;
   for (double x : row)
@@ -140,7 +135,7 @@ static double drawGate(DeltaRuleOpInterface op, double meanGate,
     return form.needsBound() && !op.getDtBias()
                ? z + boundedOffset(op, meanGate)
                : z;
-  double log = meanGate * softplus(z) / meanSoftplus;
+  double log = meanGate * gdn_gates::softplus(z) / meanSoftplus;
   return form.domain == GateDomain::Linear ? std::exp(log) : log;
 }
 
@@ -172,7 +167,7 @@ static void drawElements(const Argument &argument,
     case Role::Beta:
       x = generator.normal();
       if (op.getBetaDomain() == BetaDomain::Value)
-        x = sigmoid(x);
+        x = gdn_gates::sigmoid(x);
       break;
     case Role::Gate:
       x = drawGate(op, options.meanGate, generator);

@@ -13,7 +13,7 @@ MAY_INCLUDE = {
     "Dialect/ElementTypes": [],
     "Dialect/InsertionPoint": [],
     "Dialect/KnownAttributes": [],
-    "Dialect/GDN/IR": ["Dialect/ElementTypes.h", "Dialect/KnownAttributes", "GateForms.inc"],
+    "Dialect/GDN/IR": ["Dialect/ElementTypes.h", "Dialect/KnownAttributes", "GateForms"],
     "Dialect/Tile/IR": ["Dialect/ElementTypes.h", "Dialect/KnownAttributes", "Dialect/NamedArguments.h"],
     "Dialect/Warp/IR": ["Dialect/ElementTypes.h", "Dialect/KnownAttributes", "Dialect/NamedArguments.h"],
     # Arch.h is plain numbers.

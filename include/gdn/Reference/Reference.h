@@ -47,7 +47,7 @@ enum class GateKind {
 /// g itself, at most 0, of which -inf is legal and means a decay of exactly 0;
 /// alpha itself, in [0, 1]; or, with x = number + dt_bias, -exp(A_log)
 /// softplus(x) = g, or lowerBound sigmoid(exp(A_log) x) = g.
-using ::gdn::GateDomain;
+using gdn_gates::GateDomain;
 
 /// The order of the last two dimensions of every state.
 enum class StateLayout { KV, VK };

@@ -145,7 +145,7 @@ TEST(GradientsTest, RawGates) {
 TEST(GradientsTest, InfiniteRawGates) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   for (double x : {inf, -inf}) {
-    const gdn::GateForm &form = gdn::formOf(GateDomain::Bounded);
+    const gdn_gates::GateForm &form = gdn_gates::formOf(GateDomain::Bounded);
     double gate = form.gate(x, 1, -5), slope = form.slope(x, 1, -5);
     EXPECT_EQ(gate, x > 0 ? -5 : 0);
     EXPECT_EQ(slope, 0);

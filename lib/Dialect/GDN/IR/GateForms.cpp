@@ -14,20 +14,10 @@
 using namespace mlir;
 using namespace mlir::gdn;
 
-static const GateForm forms[] = {
-#define GDN_GATE_FORM(name, word, neutral, parameters, bound, ...)             \
-  {GateDomain::name, word, neutral, GateForm::Parameters::parameters,          \
-   GateForm::Bound::bound},
-#include "gdn/GateForms.inc"
-};
-
-const GateForm &gdn::formOf(GateDomain domain) {
-  return forms[static_cast<uint32_t>(domain)];
-}
-
 std::string gdn::listGateForms(function_ref<bool(const GateForm &)> isOne) {
-  auto words = llvm::map_range(llvm::make_filter_range(forms, isOne),
-                               [](const GateForm &form) { return form.word; });
+  auto words = llvm::map_range(
+      llvm::make_filter_range(gdn_gates::kGateForms, isOne),
+      [](const GateForm &form) { return StringRef(form.word); });
   return llvm::join(words, " or ");
 }
 
@@ -39,7 +29,7 @@ FailureOr<GateDomain> gdn::parseGateDomain(AsmParser &parser) {
   SMLoc place = parser.getCurrentLocation();
   std::string word;
   if (succeeded(parser.parseOptionalKeywordOrString(&word)))
-    for (const GateForm &form : forms)
+    for (const GateForm &form : gdn_gates::kGateForms)
       if (form.word == word)
         return form.domain;
   return parser.emitError(place, "expected ")
