@@ -137,8 +137,8 @@ static SmallVector<Token> loadTokens(Program &p, Value walked, int64_t count,
 /// Notes that the head keeps a state in a segment, where its place is not
 /// behind the first token, if others of its sequence follow: all of these would
 /// wait for it.
-static void noteKept(Program &p, Value place) {
-  if (!p["kept"])
+static void noteWhole(Program &p, Value place) {
+  if (!p["whole_heads"])
     return;
   TileBuilder &b = p.b;
   auto isBelow = [&](Value x, Value y) -> Value {
@@ -157,7 +157,7 @@ static void noteKept(Program &p, Value place) {
                         /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  b.store(tokenNumber(p, b.index(1)), p["kept"], {p.head}, {0});
+  b.store(tokenNumber(p, b.index(1)), p["whole_heads"], {p.head}, {0});
 }
 
 void gdn::writeChannelStarts(Program &p) {
@@ -191,5 +191,5 @@ void gdn::writeChannelStarts(Program &p) {
                                 [&] { return walk.values(); }, walkOverGroup));
   }
   b.store(loop.getResult(2), p["starts"], {p.sequence, p.head}, {1});
-  noteKept(p, loop.getResult(2));
+  noteWhole(p, loop.getResult(2));
 }

@@ -182,10 +182,10 @@ Value gdn::isLastSegment(Program &p) {
 }
 
 Value gdn::isLeftWhole(Program &p) {
-  if (!p["kept"])
+  if (!p["whole_heads"])
     return {};
   return arith::CmpIOp::create(p.b, arith::CmpIPredicate::ne,
-                               loadNumber(p, "kept", {p.head}), p.zero);
+                               loadNumber(p, "whole_heads", {p.head}), p.zero);
 }
 
 /// The work item's token in the array `name`, or `otherwise` without it.

@@ -94,7 +94,7 @@ static Cuts cutByNumber(Program &p, Value tokens) {
   };
   Cuts cuts;
   cuts.length = cutInto(count);
-  if (p.facts.fewerSegments && !p["kept"])
+  if (p.facts.fewerSegments && !p["whole_heads"])
     cuts.length = arith::SelectOp::create(
         b, callsForShorter(p, tokens, cuts.length), cuts.length,
         cutInto(b.index(p.facts.fewerSegments)));
@@ -141,7 +141,7 @@ static Value chooseLength(Program &p, Value tokens) {
   TileBuilder &b = p.b;
   Value length =
       p["length"] ? p["length"] : Value(b.index(p.facts.segmentLength));
-  if (!p["longer_length"] || p["kept"])
+  if (!p["longer_length"] || p["whole_heads"])
     return length;
   Value segment = arith::MulIOp::create(b, length, p["parts"]);
   Value longest = arith::SelectOp::create(
@@ -203,17 +203,17 @@ static Value mayLeaveWhole(Program &p) {
 
 /// So far no head keeps a state. The first sequence says so, whose work items
 /// share the heads.
-static void clearKept(Program &p, int64_t items) {
+static void clearWholeHeads(Program &p, int64_t items) {
   TileBuilder &b = p.b;
   Value isFirst =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, p.sequence, p.zero);
   Value heads = arith::SelectOp::create(
-      b, isFirst, memref::DimOp::create(b, p["kept"], 0), p.zero);
+      b, isFirst, memref::DimOp::create(b, p["whole_heads"], 0), p.zero);
   auto loop =
       scf::ForOp::create(b, items > 1 ? p.tile : p.zero, heads, b.index(items));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  storeIndex(p, "kept", loop.getInductionVar(), p.zero);
+  storeIndex(p, "whole_heads", loop.getInductionVar(), p.zero);
 }
 
 /// The last sequence ends what it has the last entry of.
@@ -250,8 +250,8 @@ void gdn::writeSegmentBoundaries(Program &p) {
   int64_t items = p["parts"] ? kCuttingItems : 1;
   if (items > 1)
     own = add(own, p.tile);
-  if (p["kept"]) {
-    clearKept(p, items);
+  if (p["whole_heads"]) {
+    clearWholeHeads(p, items);
     // Zeros say that sequences are cut anyway.
     Value mayBeWhole = mayLeaveWhole(p);
     cuts.wholeBegin = arith::SelectOp::create(b, mayBeWhole, begin, p.zero);

@@ -106,21 +106,18 @@ static constexpr OutputForm kGradientsOutputs[] = {{"dq", kKeysPerToken},
                                                    {"dgate", kPerToken, "gate"},
                                                    {"sums", kPerToken}};
 static constexpr OutputForm kSegmentBoundariesOutputs[] = {
-    {"boundaries", kSegmentBoundaries},
-    {"first_segments", kSequenceBoundaries},
-    {"before", kSegmentBoundaries},
-    {"closes", kSegments},
-    {"last_segments", kSequences},
-    {"whole_begins", kSegments},
-    {"kept", kSampledHeads}};
+    {"boundaries", kSegmentBoundaries}, {"first_segments", kSequenceBoundaries},
+    {"before", kSegmentBoundaries},     {"closes", kSegments},
+    {"last_segments", kSequences},      {"whole_begins", kSegments},
+    {"whole_heads", kSampledHeads}};
 static constexpr OutputForm kNumberedBoundariesOutputs[] = {
     {"boundaries", kSegmentBoundaries},
     {"first_segments", kSequenceBoundaries},
     {"sequence_numbers", kSegments}};
 static constexpr OutputForm kSegmentStartsOutputs[] = {{"starts", kPerSequence},
                                                        {"decay", kPerSequence}};
-static constexpr OutputForm kKeptStartsOutputs[] = {{"starts", kPerSequence},
-                                                    {"kept", kHeads}};
+static constexpr OutputForm kWholeStartsOutputs[] = {{"starts", kPerSequence},
+                                                     {"whole_heads", kHeads}};
 static constexpr OutputForm kSegmentEndsOutputs[] = {{"ends", kPerSequence}};
 static constexpr OutputForm kSegmentMapOutputs[] = {
     {"map", kPerSequence}, {"decay", kPerSequence, "gate"}};
@@ -218,7 +215,7 @@ static void updateInPlace(Stage &stage) {
   static constexpr std::pair<StringLiteral, StringLiteral> kUpdates[] = {
       {"initial_state", "final_state"},
       {"step_states", "step_states"},
-      {"kept", "kept"}};
+      {"whole_heads", "whole_heads"}};
   for (auto [input, result] : kUpdates) {
     bool isPool = input != result;
     if (isPool && (!stage["state_indices"] || stage["num_states"]))
@@ -249,8 +246,8 @@ static ArrayRef<OutputForm> findOutputs(Operation *op, const StageForm &form) {
   auto starts = dyn_cast<SegmentStartsStageOp>(op);
   if (starts && starts.getReverse())
     return kSegmentEndsOutputs;
-  if (starts && starts.getKept())
-    return kKeptStartsOutputs;
+  if (starts && starts.getWholeHeads())
+    return kWholeStartsOutputs;
   if (auto adjoint = dyn_cast<AdjointStageOp>(op);
       adjoint && adjoint.getReportingTiles()) {
     if (op->getNumResults() == std::size(kReportingOutputs))

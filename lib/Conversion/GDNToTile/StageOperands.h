@@ -55,30 +55,36 @@ inline constexpr StringLiteral kFusedOperands[] = {"q",
                                                    "starts",
                                                    "before",
                                                    "closes",
-                                                   "kept",
+                                                   "whole_heads",
                                                    "whole_begins",
                                                    "sequence_state",
                                                    "",
                                                    "sequence_numbers",
                                                    "num_states"};
-inline constexpr StringLiteral kStatePassOperands[] = {
-    "",          "k",
-    "v",         "beta",
-    "gate",      "initial_state",
-    kBoundaries, "a_log",
-    "dt_bias",   "starts",
-    "before",    "closes",
-    "kept",      "sequence_state"};
+inline constexpr StringLiteral kStatePassOperands[] = {"",
+                                                       "k",
+                                                       "v",
+                                                       "beta",
+                                                       "gate",
+                                                       "initial_state",
+                                                       kBoundaries,
+                                                       "a_log",
+                                                       "dt_bias",
+                                                       "starts",
+                                                       "before",
+                                                       "closes",
+                                                       "whole_heads",
+                                                       "sequence_state"};
 inline constexpr StringLiteral kPrepareOperands[] = {
     "k", "beta", "gate", kBoundaries, "a_log", "dt_bias"};
 inline constexpr StringLiteral kSegmentStartsOperands[] = {
-    "k",     "beta",    "gate", kBoundaries,
-    "a_log", "dt_bias", "kept", "whole_begins"};
+    "k",     "beta",    "gate",        kBoundaries,
+    "a_log", "dt_bias", "whole_heads", "whole_begins"};
 inline constexpr StringLiteral kGateBoundOperands[] = {
     "k", "gate", kBoundaries, "a_log", "dt_bias", "found"};
 inline constexpr StringLiteral kSegmentMapOperands[] = {
     "k",       "beta",   "gate",   kBoundaries, "a_log",
-    "dt_bias", "starts", "before", "closes",    "kept"};
+    "dt_bias", "starts", "before", "closes",    "whole_heads"};
 // A sample of gates is no reason for a work item a head.
 inline constexpr StringLiteral kSegmentBoundariesOperands[] = {
     "k", "sampled_gate", kBoundaries, "length", "parts", "longer_length"};
@@ -91,7 +97,7 @@ inline constexpr StringLiteral kSegmentScanOperands[] = {"map",
                                                          "starts",
                                                          "boundaries",
                                                          "last_segments",
-                                                         "kept",
+                                                         "whole_heads",
                                                          "state_indices",
                                                          "first_state",
                                                          "has_initial_state"};

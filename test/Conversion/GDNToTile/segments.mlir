@@ -580,11 +580,11 @@ func.func @both_ends(%k: tensor<1x256x2x64xbf16>, %gate: tensor<1x256x4xf32>, %c
 // Heads with a gate a channel that keep a state have whole sequences if a segment of the longer length has room for all tokens.
 // The first sequence clears what heads keep.
 // CHECK-LABEL: gdn_tile.program @whole_segment_boundaries
-// CHECK-SAME: %longer_length: index) outs({{.*}}%whole_begins: memref<?xi32, {{[^%]*}}>, %kept: memref<?xi32,
-// CHECK: %[[HEADS:.*]] = memref.dim %kept, %c0
+// CHECK-SAME: %longer_length: index) outs({{.*}}%whole_begins: memref<?xi32, {{[^%]*}}>, %whole_heads: memref<?xi32,
+// CHECK: %[[HEADS:.*]] = memref.dim %whole_heads, %c0
 // CHECK: %[[CLEARED:.*]] = arith.select %{{.*}}, %[[HEADS]], %c0
 // CHECK: scf.for %[[H:.*]] = %{{.*}} to %[[CLEARED]] step %c8
-// CHECK: gdn_tile.store %{{.*}}, %kept[%[[H]]]
+// CHECK: gdn_tile.store %{{.*}}, %whole_heads[%[[H]]]
 // CHECK: %[[LONGEST:.*]] = arith.muli %longer_length, %parts
 // CHECK: %[[ALL:.*]] = memref.dim %k, %c1
 // CHECK: %[[ROOM:.*]] = arith.cmpi uge, %[[LONGEST]], %[[ALL]]
@@ -595,7 +595,7 @@ func.func @both_ends(%k: tensor<1x256x2x64xbf16>, %gate: tensor<1x256x4xf32>, %c
 // CHECK: gdn_tile.store %{{.*}}, %whole_begins[
 // A segment with others behind it says that the head keeps a state, unless its place is behind its first token.
 // CHECK-LABEL: gdn_tile.program @whole_segment_starts
-// CHECK-SAME: %whole_begins: {{[^%]*}}) outs(%starts: {{[^%]*}}, %kept: memref<?xi32,
+// CHECK-SAME: %whole_begins: {{[^%]*}}) outs(%starts: {{[^%]*}}, %whole_heads: memref<?xi32,
 // CHECK: gdn_tile.store %[[PLACES:[^,]*]], %starts
 // CHECK: %[[PLACE:.*]] = tensor.extract %[[PLACES]]
 // CHECK: %[[KEEPS:.*]] = arith.cmpi sle, %[[PLACE]], %
@@ -605,26 +605,26 @@ func.func @both_ends(%k: tensor<1x256x2x64xbf16>, %gate: tensor<1x256x4xf32>, %c
 // CHECK: %[[BOTH:.*]] = arith.andi %[[SOME]], %[[FOLLOWED]]
 // CHECK: %[[NOTES:.*]] = arith.andi %[[KEEPS]], %[[BOTH]]
 // CHECK: scf.if %[[NOTES]]
-// CHECK-NEXT: gdn_tile.store %{{.*}}, %kept[%h] axes [0]
+// CHECK-NEXT: gdn_tile.store %{{.*}}, %whole_heads[%h] axes [0]
 // Such a head needs nothing of its segments: no B, no map, no scan.
 // CHECK-LABEL: gdn_tile.program @whole_state_pass
-// CHECK: memref.load %kept[%h]
+// CHECK: memref.load %whole_heads[%h]
 // CHECK: %[[IS:.*]] = arith.cmpi ne, %{{.*}}, %c0
 // CHECK: %[[NONE:.*]] = arith.ori %{{.*}}, %[[IS]]
 // CHECK: gdn_tile.leave %[[NONE]]
 // CHECK-LABEL: gdn_tile.program @whole_segment_map
-// CHECK: memref.load %kept[%h]
+// CHECK: memref.load %whole_heads[%h]
 // CHECK: %[[IS:.*]] = arith.cmpi ne, %{{.*}}, %c0
 // CHECK: %[[NONE:.*]] = arith.ori %{{.*}}, %[[IS]]
 // CHECK: gdn_tile.leave %[[NONE]]
 // CHECK-LABEL: gdn_tile.program @whole_segment_scan
-// CHECK: memref.load %kept[%h]
+// CHECK: memref.load %whole_heads[%h]
 // CHECK: %[[IS:.*]] = arith.cmpi ne, %{{.*}}, %c0
 // CHECK: %[[NONE:.*]] = arith.ori %{{.*}}, %[[IS]]
 // CHECK: gdn_tile.leave %[[NONE]] {early}
 // The segment that ends its sequence has all tokens, and the others have none.
 // CHECK-LABEL: gdn_tile.program @whole_fused
-// CHECK: memref.load %kept[%h]
+// CHECK: memref.load %whole_heads[%h]
 // CHECK: %[[IS:.*]] = arith.cmpi ne, %{{.*}}, %c0
 // CHECK: memref.load %whole_begins[%n]
 // CHECK: %[[BEGIN:.*]] = arith.select %[[IS]], %{{.*}}, %begin
@@ -644,22 +644,22 @@ func.func @whole(%k: tensor<1x?x2x64xbf16>, %gate: tensor<1x?x?x64xbf16>, %beta:
       length(%length : index) parts(%parts : index) longer_length(%longer : index) {chunk_size = 32}
       -> tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>, tensor<?xi32>
   %s:2 = gdn.stage.segment_starts k(%k : tensor<1x?x2x64xbf16>) beta(%beta : tensor<1x?x?xf32>) gate(%gate : tensor<1x?x?x64xbf16>)
-      cu_seqlens(%b#0 : tensor<?xi32>) kept(%b#6 : tensor<?xi32>) whole_begins(%b#5 : tensor<?xi32>) {chunk_size = 32, tolerance = 1.0e-05}
+      cu_seqlens(%b#0 : tensor<?xi32>) whole_heads(%b#6 : tensor<?xi32>) whole_begins(%b#5 : tensor<?xi32>) {chunk_size = 32, tolerance = 1.0e-05}
       -> tensor<?x?xi32>, tensor<?xi32>
   %states = gdn.stage.state_pass q(%k : tensor<1x?x2x64xbf16>) k(%k : tensor<1x?x2x64xbf16>) v(%v : tensor<1x?x?x64xbf16>)
       beta(%beta : tensor<1x?x?xf32>) gate(%gate : tensor<1x?x?x64xbf16>) cu_seqlens(%b#0 : tensor<?xi32>) starts(%s#0 : tensor<?x?xi32>)
-      before(%b#2 : tensor<?xi32>) closes(%b#3 : tensor<?xi32>) kept(%s#1 : tensor<?xi32>)
+      before(%b#2 : tensor<?xi32>) closes(%b#3 : tensor<?xi32>) whole_heads(%s#1 : tensor<?xi32>)
       {chunk_size = 32, state_layout = #gdn.state_layout<vk>} -> tensor<?x?x64x64xf32>
   %map, %decay = gdn.stage.segment_map k(%k : tensor<1x?x2x64xbf16>) beta(%beta : tensor<1x?x?xf32>) gate(%gate : tensor<1x?x?x64xbf16>)
       cu_seqlens(%b#0 : tensor<?xi32>) starts(%s#0 : tensor<?x?xi32>) before(%b#2 : tensor<?xi32>) closes(%b#3 : tensor<?xi32>)
-      kept(%s#1 : tensor<?xi32>) {chunk_size = 32} -> tensor<?x?x64x64xf16>, tensor<?x?x64xf32>
+      whole_heads(%s#1 : tensor<?xi32>) {chunk_size = 32} -> tensor<?x?x64x64xf16>, tensor<?x?x64xf32>
   %entry = gdn.stage.segment_scan map(%map : tensor<?x?x64x64xf16>) decay(%decay : tensor<?x?x64xf32>) states(%states : tensor<?x?x64x64xf32>)
       first_segments(%b#1 : tensor<?xi32>) before(%b#2 : tensor<?xi32>) starts(%s#0 : tensor<?x?xi32>) boundaries(%b#0 : tensor<?xi32>)
-      last_segments(%b#4 : tensor<?xi32>) kept(%s#1 : tensor<?xi32>) {state_layout = #gdn.state_layout<vk>} -> tensor<?x?x64x64xf32>
+      last_segments(%b#4 : tensor<?xi32>) whole_heads(%s#1 : tensor<?xi32>) {state_layout = #gdn.state_layout<vk>} -> tensor<?x?x64x64xf32>
   %o, %last = gdn.stage.fused q(%k : tensor<1x?x2x64xbf16>) k(%k : tensor<1x?x2x64xbf16>) v(%v : tensor<1x?x?x64xbf16>)
       beta(%beta : tensor<1x?x?xf32>) gate(%gate : tensor<1x?x?x64xbf16>) initial_state(%entry : tensor<?x?x64x64xf32>)
       cu_seqlens(%b#0 : tensor<?xi32>) starts(%s#0 : tensor<?x?xi32>) before(%b#2 : tensor<?xi32>) closes(%b#3 : tensor<?xi32>)
-      kept(%s#1 : tensor<?xi32>) whole_begins(%b#5 : tensor<?xi32>) first_segments(%b#1 : tensor<?xi32>)
+      whole_heads(%s#1 : tensor<?xi32>) whole_begins(%b#5 : tensor<?xi32>) first_segments(%b#1 : tensor<?xi32>)
       {chunk_size = 32, state_layout = #gdn.state_layout<vk>} -> tensor<1x?x?x64xbf16>, tensor<?x?x64x64xf32>
   return %o, %last : tensor<1x?x?x64xbf16>, tensor<?x?x64x64xf32>
 }

@@ -127,29 +127,29 @@ func.func @segment_boundaries_c10(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x
 
 // -----
 
-func.func @segment_whole_c1(%k: tensor<1x64x2x32xf32>, %beta: tensor<1x64x2xf32>, %gate: tensor<1x64x2x32xf32>, %cu: tensor<3xi32>, %kept: tensor<3xi32>, %ends: tensor<2xi32>) {
-  // expected-error @below {{expected kept of shape [H] = [2], got 'tensor<3xi32>'}}
+func.func @segment_whole_c1(%k: tensor<1x64x2x32xf32>, %beta: tensor<1x64x2xf32>, %gate: tensor<1x64x2x32xf32>, %cu: tensor<3xi32>, %whole: tensor<3xi32>, %ends: tensor<2xi32>) {
+  // expected-error @below {{expected whole_heads of shape [H] = [2], got 'tensor<3xi32>'}}
   %r:2 = gdn.stage.segment_starts k(%k : tensor<1x64x2x32xf32>) beta(%beta : tensor<1x64x2xf32>) gate(%gate : tensor<1x64x2x32xf32>)
-      cu_seqlens(%cu : tensor<3xi32>) kept(%kept : tensor<3xi32>) whole_begins(%ends : tensor<2xi32>) {chunk_size = 32, tolerance = 1.0e-05}
+      cu_seqlens(%cu : tensor<3xi32>) whole_heads(%whole : tensor<3xi32>) whole_begins(%ends : tensor<2xi32>) {chunk_size = 32, tolerance = 1.0e-05}
       -> tensor<2x2xi32>, tensor<2xi32>
   return
 }
 
 // -----
 
-func.func @segment_whole_c2(%k: tensor<1x64x2x32xf32>, %beta: tensor<1x64x2xf32>, %gate: tensor<1x64x2x32xf32>, %cu: tensor<3xi32>, %kept: tensor<2xi32>) {
-  // expected-error @below {{expected kept and whole_begins together, got no whole_begins}}
+func.func @segment_whole_c2(%k: tensor<1x64x2x32xf32>, %beta: tensor<1x64x2xf32>, %gate: tensor<1x64x2x32xf32>, %cu: tensor<3xi32>, %whole: tensor<2xi32>) {
+  // expected-error @below {{expected whole_heads and whole_begins together, got no whole_begins}}
   %r:2 = gdn.stage.segment_starts k(%k : tensor<1x64x2x32xf32>) beta(%beta : tensor<1x64x2xf32>) gate(%gate : tensor<1x64x2x32xf32>)
-      cu_seqlens(%cu : tensor<3xi32>) kept(%kept : tensor<2xi32>) {chunk_size = 32, tolerance = 1.0e-05} -> tensor<2x2xi32>, tensor<2xi32>
+      cu_seqlens(%cu : tensor<3xi32>) whole_heads(%whole : tensor<2xi32>) {chunk_size = 32, tolerance = 1.0e-05} -> tensor<2x2xi32>, tensor<2xi32>
   return
 }
 
 // -----
 
-func.func @segment_whole_c3(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2xf32>, %cu: tensor<3xi32>, %kept: tensor<2xi32>, %ends: tensor<2xi32>) {
-  // expected-error @below {{expected a gate a channel beside kept, got a gate a head}}
+func.func @segment_whole_c3(%k: tensor<1x64x2x32xf32>, %gate: tensor<1x64x2xf32>, %cu: tensor<3xi32>, %whole: tensor<2xi32>, %ends: tensor<2xi32>) {
+  // expected-error @below {{expected a gate a channel beside whole_heads, got a gate a head}}
   %r:3 = gdn.stage.segment_starts k(%k : tensor<1x64x2x32xf32>) gate(%gate : tensor<1x64x2xf32>) cu_seqlens(%cu : tensor<3xi32>)
-      kept(%kept : tensor<2xi32>) whole_begins(%ends : tensor<2xi32>) {chunk_size = 32, tolerance = 1.0e-05}
+      whole_heads(%whole : tensor<2xi32>) whole_begins(%ends : tensor<2xi32>) {chunk_size = 32, tolerance = 1.0e-05}
       -> tensor<2x2xi32>, tensor<2x2xf32>, tensor<2xi32>
   return
 }

@@ -98,7 +98,7 @@ Rule gdn::getRule(Operation *op) {
         rule.dtBias = stage.getDtBias();
         rule.gateDomain = stage.getGateDomain();
         rule.lowerBound = stage.getLowerBoundAttr();
-        rule.keptHeads = stage.getKept();
+        rule.wholeHeads = stage.getWholeHeads();
         rule.wholeBegins = stage.getWholeBegins();
       })
       .Case([&](GateBoundStageOp stage) {
@@ -134,7 +134,7 @@ Rule gdn::getRule(Operation *op) {
         rule.starts = scan.getStarts();
         rule.boundaries = scan.getBoundaries();
         rule.lastSegments = scan.getLastSegments();
-        rule.keptHeads = scan.getKept();
+        rule.wholeHeads = scan.getWholeHeads();
         rule.stateLayout = scan.getStateLayout();
         rule.segmentLayout = scan.getSegmentLayout().value_or(rule.stateLayout);
       })
@@ -169,7 +169,7 @@ Rule gdn::getRule(Operation *op) {
         rule.starts = stage.getStarts();
         rule.before = stage.getBefore();
         rule.closes = stage.getCloses();
-        rule.keptHeads = stage.getKept();
+        rule.wholeHeads = stage.getWholeHeads();
       });
   if (auto run = dyn_cast<RunStageOp>(op)) {
     rule.beta = run.getBeta();

@@ -121,7 +121,7 @@ SmallVector<NamedShape> gdn::getOperandShapes(const Rule &rule) {
   add("boundaries", rule.boundaries, {Dim::SegmentBoundaries});
   add("last_segments", rule.lastSegments, {Dim::N});
   add("closes", rule.closes, {getSequences(rule)}); // segment_before_c5
-  add("kept", rule.keptHeads, {Dim::H});            // segment_whole_c1
+  add("whole_heads", rule.wholeHeads, {Dim::H});    // segment_whole_c1
   add("whole_begins", rule.wholeBegins, {getSequences(rule)});
   add("first_segments", rule.cutSegments, {Dim::CutBoundaries});
   add("sequence_numbers", rule.sequenceNumbers,
@@ -273,7 +273,7 @@ static SmallVector<ResultShape> getSegmentResults(SegmentBoundariesStageOp op,
   if (rule.gate && hasChannels(rule.gate))
     llvm::append_range(
         results, SmallVector<ResultShape>{{"whole_begins", {Dim::S}, token},
-                                          {"kept", {Dim::H}, token}});
+                                          {"whole_heads", {Dim::H}, token}});
   return results;
 }
 static SmallVector<ResultShape> getSegmentResults(SegmentStartsStageOp op,
@@ -286,8 +286,8 @@ static SmallVector<ResultShape> getSegmentResults(SegmentStartsStageOp op,
   if (!rule.gate || !hasChannels(rule.gate))
     results.push_back(
         {"decay", {segments, Dim::H}, Float32Type::get(op.getContext())});
-  if (rule.keptHeads)
-    results.push_back({"kept", {Dim::H}, token});
+  if (rule.wholeHeads)
+    results.push_back({"whole_heads", {Dim::H}, token});
   return results;
 }
 static SmallVector<ResultShape> getSegmentResults(SegmentMapStageOp op,

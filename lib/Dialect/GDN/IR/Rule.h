@@ -37,7 +37,7 @@ struct Rule {
   /// Of stages that may skip what a segment forgets.
   Value starts, ends, before, closes, boundaries, lastSegments;
   /// Of stages whose heads may have whole sequences.
-  Value keptHeads, wholeBegins;
+  Value wholeHeads, wholeBegins;
   /// Of the sequences whose segments are the sequences here.
   Value sequenceState, cutSegments;
   /// Of ops that save states for a backward, or read them.

@@ -80,10 +80,11 @@ static LogicalResult verifyStarts(SegmentScanStageOp op, const Rule &rule) {
 /// Of stages that know where the sequences of heads that are left whole end.
 static LogicalResult verifyWholes(Operation *op, const Rule &rule) {
   // segment_whole_c2
-  if (static_cast<bool>(rule.keptHeads) == static_cast<bool>(rule.wholeBegins))
+  if (static_cast<bool>(rule.wholeHeads) == static_cast<bool>(rule.wholeBegins))
     return success();
-  return op->emitOpError("expected kept and whole_begins together, got no ")
-         << (rule.keptHeads ? "whole_begins" : "kept");
+  return op->emitOpError(
+             "expected whole_heads and whole_begins together, got no ")
+         << (rule.wholeHeads ? "whole_begins" : "whole_heads");
 }
 
 /// Of stages whose segments run what is before them themselves.
@@ -100,7 +101,7 @@ static LogicalResult verifyBefore(Operation *op, const Rule &rule) {
     if (hasBefore && !value)
       return op->emitOpError("expected ") << name << " beside before, got none";
   for (auto [name, value] : {std::pair("closes", rule.closes),
-                             {"kept", rule.keptHeads},
+                             {"whole_heads", rule.wholeHeads},
                              {"sequence_state", rule.sequenceState},
                              {"first_segments", rule.cutSegments},
                              {"last_segments", rule.lastSegments}})
@@ -323,9 +324,9 @@ LogicalResult gdn::verifySegments(Operation *op, const Rule &rule) {
                  "expected beta exactly with a gate a channel, got ")
              << (rule.beta ? "one with a gate a head" : "none");
     // segment_whole_c3
-    if (!hasChannels && rule.keptHeads)
-      return op->emitOpError("expected a gate a channel beside kept, got a "
-                             "gate a head");
+    if (!hasChannels && rule.wholeHeads)
+      return op->emitOpError("expected a gate a channel beside whole_heads, "
+                             "got a gate a head");
     // segment_starts_c6
     if (hasChannels && starts.getReverse())
       return op->emitOpError("expected no reverse with a gate a channel, got "

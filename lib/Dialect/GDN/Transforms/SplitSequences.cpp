@@ -113,7 +113,7 @@ static void split(FusedStageOp op, const Cut &cut) {
       runsBefore ? splitter.ofSegments(splitter.starts, /*last=*/true)
                  : Value(),
       splitter.ofSegments(splitter.before, /*last=*/false, /*behind=*/true),
-      splitter.ofSegments(splitter.closes, /*last=*/true), splitter.kept,
+      splitter.ofSegments(splitter.closes, /*last=*/true), splitter.wholeHeads,
       splitter.ofSegments(splitter.wholeBegins),
       runsBefore ? op.getInitialState() : Value(),
       runsBefore && hasState ? splitter.firstSegments : Value(),

@@ -113,7 +113,7 @@ public:
   Value starts;
   /// Which heads have whole sequences, since they keep a state, and where the
   /// sequences of segments end for these; null if none has.
-  Value kept, wholeBegins;
+  Value wholeHeads, wholeBegins;
   /// What segments make of a state.
   Value map, decay, states;
   bool isPacked;

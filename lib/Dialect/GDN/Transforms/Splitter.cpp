@@ -108,7 +108,7 @@ void Splitter<Op>::cutSequences(IntegerAttr chunkSize, bool runsBefore,
   }
   if (leavesWhole) {
     wholeBegins = made.getResult(5);
-    kept = made.getResult(6);
+    wholeHeads = made.getResult(6);
   }
   if (numbersSequences)
     sequenceNumbers = made.getResult(2);
@@ -124,7 +124,7 @@ SegmentStartsStageOp Splitter<Op>::createStarts(TypeRange types, bool reverse) {
   // Ends are found beside the starts, which are behind them.
   return SegmentStartsStageOp::create(
       b, types, k, readsKeys ? beta : Value(), gate, boundaries, op.getALog(),
-      op.getDtBias(), kept, wholeBegins, op.getGateDomainAttr(),
+      op.getDtBias(), wholeHeads, wholeBegins, op.getGateDomainAttr(),
       op.getLowerBoundAttr(), readsKeys ? op.getQkL2normAttr() : UnitAttr(),
       readsKeys ? op.getBetaDomainAttr() : BetaDomainAttr(), cut.tolerance,
       reverse ? b.getUnitAttr() : UnitAttr(), op.getChunkSizeAttr(),
@@ -138,14 +138,14 @@ template <typename Op> void Splitter<Op>::findStarts() {
   SmallVector<Type> types = {RankedTensorType::get(shape, b.getI32Type())};
   if (!isChannelGate(op))
     types.push_back(RankedTensorType::get(shape, b.getF32Type()));
-  if (kept)
-    types.push_back(kept.getType());
+  if (wholeHeads)
+    types.push_back(wholeHeads.getType());
   auto found = createStarts(types, /*reverse=*/false);
   starts = found.getResult(0);
   if (!isChannelGate(op))
     decay = found.getResult(1);
-  if (kept)
-    kept = found.getResult(1);
+  if (wholeHeads)
+    wholeHeads = found.getResult(1);
 }
 
 template <typename Op> void Splitter<Op>::addStates(bool areBeside) {
@@ -153,10 +153,11 @@ template <typename Op> void Splitter<Op>::addStates(bool areBeside) {
   auto pass = StatePassStageOp::create(
       b, RankedTensorType::get(shape, b.getF32Type()), q, k, v, beta, gate,
       /*initial_state=*/Value(), boundaries, op.getALog(), op.getDtBias(),
-      starts, before, closes, kept, before ? op.getInitialState() : Value(),
-      op.getScaleAttr(), op.getGateDomainAttr(), op.getLowerBoundAttr(),
-      op.getQkL2normAttr(), op.getBetaDomainAttr(), segmentLayout(),
-      op.getChunkSizeAttr(), before ? op.getStateLayoutAttr() : nullptr,
+      starts, before, closes, wholeHeads,
+      before ? op.getInitialState() : Value(), op.getScaleAttr(),
+      op.getGateDomainAttr(), op.getLowerBoundAttr(), op.getQkL2normAttr(),
+      op.getBetaDomainAttr(), segmentLayout(), op.getChunkSizeAttr(),
+      before ? op.getStateLayoutAttr() : nullptr,
       areBeside ? cut.sideBySide : UnitAttr());
   states = pass.getResult(0);
 }
@@ -212,7 +213,7 @@ template <typename Op> void Splitter<Op>::addMaps(bool areBeside) {
   auto maps = SegmentMapStageOp::create(
       b, types, k, beta, isGated ? gate : Value(), boundaries,
       isGated ? op.getALog() : Value(), isGated ? op.getDtBias() : Value(),
-      starts, before, closes, kept,
+      starts, before, closes, wholeHeads,
       isGated ? op.getGateDomainAttr() : GateDomainAttr(),
       isGated ? op.getLowerBoundAttr() : FloatAttr(), op.getQkL2normAttr(),
       op.getBetaDomainAttr(), op.getChunkSizeAttr(),
@@ -234,7 +235,7 @@ SegmentScanStageOp Splitter<Op>::scanMaps(Value added, Value initialState,
   auto beside = [&](Value value) { return knowsStarts ? value : Value(); };
   return SegmentScanStageOp::create(
       b, types, map, decay, added, initialState, firstSegments, before,
-      beside(starts), beside(boundaries), lastSegments, kept,
+      beside(starts), beside(boundaries), lastSegments, wholeHeads,
       op.getStateIndices(), op.getFirstState(), op.getHasInitialState(),
       reverse ? b.getUnitAttr() : UnitAttr(), op.getStateLayoutAttr(),
       segmentLayout(), isBeside ? cut.sideBySide : UnitAttr());

@@ -58,12 +58,12 @@ func.func @parts_of_call(%q: tensor<1x?x4x64xbf16>, %beta: tensor<1x?x4xf32>, %g
 
 // CHECK-LABEL: func.func @whole_heads
 // CHECK: %[[CUT:.*]]:7 = gdn.stage.segment_boundaries k(%{{.*}}) gate(%{{.*}} : tensor<1x?x4x64xbf16>) cu_seqlens(%{{.*}}) length(%{{.*}}) parts(%{{.*}}) longer_length(%{{.*}}) {chunk_size = 32 : i64} -> {{.*}}, tensor<?xi32>, tensor<4xi32>
-// CHECK: %[[STARTS:.*]]:2 = gdn.stage.segment_starts {{.*}} kept(%[[CUT]]#6 : tensor<4xi32>) whole_begins(%[[CUT]]#5 : tensor<?xi32>)
-// CHECK: gdn.stage.state_pass {{.*}} kept(%[[STARTS]]#1 : tensor<4xi32>)
-// CHECK: gdn.stage.segment_map {{.*}} kept(%[[STARTS]]#1 : tensor<4xi32>)
-// CHECK: gdn.stage.segment_scan {{.*}} kept(%[[STARTS]]#1 : tensor<4xi32>)
+// CHECK: %[[STARTS:.*]]:2 = gdn.stage.segment_starts {{.*}} whole_heads(%[[CUT]]#6 : tensor<4xi32>) whole_begins(%[[CUT]]#5 : tensor<?xi32>)
+// CHECK: gdn.stage.state_pass {{.*}} whole_heads(%[[STARTS]]#1 : tensor<4xi32>)
+// CHECK: gdn.stage.segment_map {{.*}} whole_heads(%[[STARTS]]#1 : tensor<4xi32>)
+// CHECK: gdn.stage.segment_scan {{.*}} whole_heads(%[[STARTS]]#1 : tensor<4xi32>)
 // CHECK: %[[ENDS:.*]] = tensor.extract_slice %[[CUT]]#5[0]
-// CHECK: gdn.stage.fused {{.*}} kept(%[[STARTS]]#1 : tensor<4xi32>) whole_begins(%[[ENDS]] : tensor<?xi32>)
+// CHECK: gdn.stage.fused {{.*}} whole_heads(%[[STARTS]]#1 : tensor<4xi32>) whole_begins(%[[ENDS]] : tensor<?xi32>)
 func.func @whole_heads(%q: tensor<1x?x4x64xbf16>, %beta: tensor<1x?x4xf32>, %gate: tensor<1x?x4x64xbf16>, %cu: tensor<?xi32>,
     %a_log: tensor<4xf32>, %dt_bias: tensor<4x64xf32>, %length: index {gdn.cut = "segment_length"}, %parts: index {gdn.cut = "segment_parts"},
     %longer: index {gdn.cut = "longer_segment_length"}) -> tensor<1x?x4x64xbf16> {

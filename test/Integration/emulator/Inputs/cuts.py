@@ -12,7 +12,7 @@ random.seed(7)
 CHUNK, COUNTED, HEADS = 32, 2**31 - 1, 8
 NAMES = ("boundaries", "first_segments", "sequence_numbers")
 NAMES_OF_PARTS = ("boundaries", "first_segments", "before", "closes", "last_segments")
-NAMES_OF_CHANNELS = (*NAMES_OF_PARTS, "whole_begins", "kept")
+NAMES_OF_CHANNELS = (*NAMES_OF_PARTS, "whole_begins", "whole_heads")
 
 
 def run(entry, numbers, k, scalars, arrays):
@@ -100,7 +100,7 @@ def check(is_packed, kind):
         # Sequences may be whole where the longer length has room for all tokens.
         begins = [cu[n] if n >= 0 else -1 for n in wanted["closes"]]
         may_be_whole = longer * parts >= tokens
-        wanted |= {"whole_begins": begins if may_be_whole else [0] * len(begins), "kept": [0] * HEADS}
+        wanted |= {"whole_begins": begins if may_be_whole else [0] * len(begins), "whole_heads": [0] * HEADS}
     for name, have in zip(names, got):
         if have != wanted[name]:
             sys.exit(f"{entry}, {cu}, {tokens} tokens, {scalars}: expected {name} {wanted[name]}, got {have}")

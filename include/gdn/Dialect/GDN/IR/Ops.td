@@ -138,9 +138,9 @@ defvar closesOperand = (ins Arg<Optional<TensorRankOf<[I32], [1]>>, !strconcat(
   "The sequence that ends with a segment, or -1, [S], from ",
   "gdn.stage.segment_boundaries.")>:$closes);
 /// Of the same stages, with a gate a channel: which heads are left whole.
-defvar keptOperand = (ins Arg<Optional<TensorRankOf<[I32], [1]>>, !strconcat(
+defvar wholeHeadsOperand = (ins Arg<Optional<TensorRankOf<[I32], [1]>>, !strconcat(
   "Not 0 for heads whose sequences are left whole, since they keep a state, [H], ",
-  "from gdn.stage.segment_starts.")>:$kept);
+  "from gdn.stage.segment_starts.")>:$whole_heads);
 defvar wholeBeginsOperand = (ins Arg<Optional<TensorRankOf<[I32], [1]>>, !strconcat(
   "Where the sequence begins that each segment ends, -1 of other segments, [S], from ",
   "gdn.stage.segment_boundaries; 0 if no head is left whole.")>:$whole_begins);

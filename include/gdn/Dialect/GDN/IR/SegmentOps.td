@@ -45,7 +45,8 @@ def GDN_SegmentBoundariesStageOp : GDN_StageOp<"segment_boundaries"> {
     that keep a state over a segment have whole sequences instead, and
     `fewer_segments` is 1. `gdn.stage.segment_starts` finds out which heads those
     are. For that there are two results more, i32: `whole_begins` [S], where the
-    sequence begins that a segment ends, and -1 for others; and `kept` [H], zeros.
+    sequence begins that a segment ends, and -1 for others; and `whole_heads` [H],
+    zeros.
 
     With `parts` a segment consists of so many parts of `length` tokens, and all
     results, of which there are at least five, count parts. With a `gate` a head,
@@ -114,9 +115,9 @@ def GDN_SegmentStartsStageOp : GDN_StageOp<"segment_starts"> {
     most `tolerance`, or the product of |I - beta k k^T| Diag(exp g) has columns
     whose sums have a norm of at most `tolerance`. The latter bound reads k and
     `beta`. If neither bound has come a third of its way in 32 tokens, there is no
-    such t. With `whole_begins` and `kept`, which the stage updates and returns as
-    its second result, `kept` becomes 1 for heads that have no such t in a segment
-    with others behind it: these are left whole.
+    such t. With `whole_begins` and `whole_heads`, which the stage updates and
+    returns as its second result, `whole_heads` becomes 1 for heads that have no
+    such t in a segment with others behind it: these are left whole.
 
     With `reverse`, of a gate a head, it is the same for gradients, which go back:
     the gradient of the state before a segment is that of the tokens before t
@@ -139,7 +140,7 @@ def GDN_SegmentStartsStageOp : GDN_StageOp<"segment_starts"> {
     GDN_CuSeqlensOf<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
     GDN_ALogOf<TensorRankOf<parameterTypes, [1]>>:$a_log,
     GDN_DtBiasOf<TensorRankOf<parameterTypes, [1, 2]>>:$dt_bias),
-    keptOperand, wholeBeginsOperand, (ins gateDomainAttribute:$gate_domain,
+    wholeHeadsOperand, wholeBeginsOperand, (ins gateDomainAttribute:$gate_domain,
     lowerBoundAttribute:$lower_bound, l2normAttribute:$qk_l2norm,
     betaDomainAttribute:$beta_domain,
     Arg<F64Attr, "What a segment may make of a state of norm 1, between 0 and 1.">:$tolerance,
@@ -151,7 +152,7 @@ def GDN_SegmentStartsStageOp : GDN_StageOp<"segment_starts"> {
     (`cu_seqlens` `(` $cu_seqlens^ `:` type($cu_seqlens) `)`)?
     (`a_log` `(` $a_log^ `:` type($a_log) `)`)?
     (`dt_bias` `(` $dt_bias^ `:` type($dt_bias) `)`)?
-    (`kept` `(` $kept^ `:` type($kept) `)`)?
+    (`whole_heads` `(` $whole_heads^ `:` type($whole_heads) `)`)?
     (`whole_begins` `(` $whole_begins^ `:` type($whole_begins) `)`)?
     attr-dict `->` type($results)
   }];
@@ -179,7 +180,7 @@ def GDN_SegmentMapStageOp : GDN_StageOp<"segment_map"> {
     makes nothing of the state before it. The decay is that of
     `gdn.stage.segment_starts` then. With `before` and `closes`, too, the maps of
     the first and of the last segment of a sequence are not made, nor those of
-    heads that are left whole (`kept`).
+    heads that are left whole (`whole_heads`).
 
     Example:
 
@@ -195,7 +196,7 @@ def GDN_SegmentMapStageOp : GDN_StageOp<"segment_map"> {
     GDN_CuSeqlensOf<TensorRankOf<boundaryTypes, [1]>>:$cu_seqlens,
     GDN_ALogOf<TensorRankOf<parameterTypes, [1]>>:$a_log,
     GDN_DtBiasOf<TensorRankOf<parameterTypes, [1, 2]>>:$dt_bias), startsOperand,
-    (ins GDN_BeforeOf<"">:$before), closesOperand, keptOperand, (ins gateDomainAttribute:$gate_domain,
+    (ins GDN_BeforeOf<"">:$before), closesOperand, wholeHeadsOperand, (ins gateDomainAttribute:$gate_domain,
     lowerBoundAttribute:$lower_bound, l2normAttribute:$qk_l2norm,
     betaDomainAttribute:$beta_domain,
     chunkSizeAttribute:$chunk_size, besideAttribute:$beside));
@@ -208,7 +209,7 @@ def GDN_SegmentMapStageOp : GDN_StageOp<"segment_map"> {
     (`starts` `(` $starts^ `:` type($starts) `)`)?
     (`before` `(` $before^ `:` type($before) `)`)?
     (`closes` `(` $closes^ `:` type($closes) `)`)?
-    (`kept` `(` $kept^ `:` type($kept) `)`)?
+    (`whole_heads` `(` $whole_heads^ `:` type($whole_heads) `)`)?
     attr-dict `->` type($results)
   }];
 }
@@ -249,7 +250,7 @@ def GDN_SegmentScanStageOp : GDN_StageOp<"segment_scan"> {
     segment are then the state behind it, and states before first segments and
     final states are not made. Nor is any of a head of which all segments of the
     sequence but the last one forget what is before them, or which is left whole
-    (`kept`). That stage is launched when all of the scan has begun, or, with
+    (`whole_heads`). That stage is launched when all of the scan has begun, or, with
     `beside`, when the maps are done.
 
     Example:
@@ -280,7 +281,7 @@ def GDN_SegmentScanStageOp : GDN_StageOp<"segment_scan"> {
       "The segments' first tokens, [S + 1].">:$boundaries,
     Arg<Optional<TensorRankOf<[I32], [1]>>, !strconcat(
       "The last segment of each sequence that has tokens, [N]; absent, the last ",
-      "one.")>:$last_segments), keptOperand, stagePoolOperands,
+      "one.")>:$last_segments), wholeHeadsOperand, stagePoolOperands,
     (ins Arg<UnitAttr, "From the last segment to the first, for gradients.">:$reverse,
     stateLayoutAttribute:$state_layout,
     Arg<OptionalAttr<GDN_StateLayoutAttr>, "The layout of `states` and `entry_states`; absent, `state_layout`.">:$segment_layout,
@@ -294,7 +295,7 @@ def GDN_SegmentScanStageOp : GDN_StageOp<"segment_scan"> {
     (`starts` `(` $starts^ `:` type($starts) `)`)?
     (`boundaries` `(` $boundaries^ `:` type($boundaries) `)`)?
     (`last_segments` `(` $last_segments^ `:` type($last_segments) `)`)?
-    (`kept` `(` $kept^ `:` type($kept) `)`)?
+    (`whole_heads` `(` $whole_heads^ `:` type($whole_heads) `)`)?
   }], poolFormat, "attr-dict `->` type($results)");
 }
 

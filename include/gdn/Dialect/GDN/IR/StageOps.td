@@ -41,7 +41,7 @@ def GDN_FusedStageOp : GDN_StageOp<"fused",
     load `initial_state` after the scan, which signals completion by clearing the
     last entry of `before`: so this stage may overlap with the scan. The final
     state is that of the sequences that were cut, which `first_segments` counts.
-    With `kept` and `whole_begins` the segment that ends a sequence has all of its
+    With `whole_heads` and `whole_begins` the segment that ends a sequence has all of its
     tokens for heads that keep a state, and the others have none.
 
     With `state_indices` states lie in a pool, as `gdn.chunk_gated_delta_rule` has
@@ -60,7 +60,7 @@ def GDN_FusedStageOp : GDN_StageOp<"fused",
     ```
   }];
   let arguments = !con(ruleOperands, stagePoolOperands, stageIntervalOperands, startsOperand,
-    (ins GDN_BeforeOf<"">:$before), closesOperand, keptOperand, wholeBeginsOperand,
+    (ins GDN_BeforeOf<"">:$before), closesOperand, wholeHeadsOperand, wholeBeginsOperand,
     sequenceStateOperand,
     (ins Arg<Optional<TensorRankOf<boundaryTypes, [1]>>,
       "Where the segments of each sequence begin, [N + 1]. Read for its size.">:$first_segments),
@@ -74,7 +74,7 @@ def GDN_FusedStageOp : GDN_StageOp<"fused",
     (`starts` `(` $starts^ `:` type($starts) `)`)?
     (`before` `(` $before^ `:` type($before) `)`)?
     (`closes` `(` $closes^ `:` type($closes) `)`)?
-    (`kept` `(` $kept^ `:` type($kept) `)`)?
+    (`whole_heads` `(` $whole_heads^ `:` type($whole_heads) `)`)?
     (`whole_begins` `(` $whole_begins^ `:` type($whole_begins) `)`)?
     (`sequence_state` `(` $sequence_state^ `:` type($sequence_state) `)`)?
     (`first_segments` `(` $first_segments^ `:` type($first_segments) `)`)?
@@ -114,7 +114,7 @@ def GDN_StatePassStageOp : GDN_StageOp<"state_pass",
     `sequence_state`, unless it forgets that. The state is made neither for
     segments that end a sequence, nor for segments that forget their history if
     the next one does too; for those it is zero. Nor is it made for heads that
-    are left whole (`kept`).
+    are left whole (`whole_heads`).
 
     Example:
 
@@ -126,7 +126,7 @@ def GDN_StatePassStageOp : GDN_StageOp<"state_pass",
     ```
   }];
   let arguments = !con(ruleOperands, startsOperand,
-    (ins GDN_BeforeOf<"">:$before), closesOperand, keptOperand, sequenceStateOperand,
+    (ins GDN_BeforeOf<"">:$before), closesOperand, wholeHeadsOperand, sequenceStateOperand,
     ruleAttributes,
     (ins chunkSizeAttribute:$chunk_size,
       sequenceLayoutAttribute:$sequence_layout, besideAttribute:$beside));
@@ -134,7 +134,7 @@ def GDN_StatePassStageOp : GDN_StageOp<"state_pass",
     (`starts` `(` $starts^ `:` type($starts) `)`)?
     (`before` `(` $before^ `:` type($before) `)`)?
     (`closes` `(` $closes^ `:` type($closes) `)`)?
-    (`kept` `(` $kept^ `:` type($kept) `)`)?
+    (`whole_heads` `(` $whole_heads^ `:` type($whole_heads) `)`)?
     (`sequence_state` `(` $sequence_state^ `:` type($sequence_state) `)`)?
     attr-dict `->` type($results)
   }]);
