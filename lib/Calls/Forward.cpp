@@ -97,8 +97,8 @@ static CutKind cutOf(const cost::SplitEstimate &split, bool ownStarts) {
 
 /// Decides whether sequences are cut; `chosen` has the choice without.
 static void chooseSegments(const Call &call, const GdnEntryDesc *chunks,
-                           const cost::Problem &problem, const cost::Chip &chip,
-                           Choice &chosen) {
+                           const cost::Workload &workload,
+                           const cost::Chip &chip, Choice &chosen) {
   cost::SplitRequest request = call.splitRequest();
   using Kind = cost::SplitRequest::Kind;
   bool isWanted = call.asksForSegments();
@@ -125,7 +125,7 @@ static void chooseSegments(const Call &call, const GdnEntryDesc *chunks,
   request.samplesGates =
       findFaster(call, chunks, Schedule::CtaPerHead.name,
                  {.isCut = true, .hasParts = true, .isSampled = true});
-  chosen.split = cost::chooseSplit(problem, chip, chosen.whole, request);
+  chosen.split = cost::chooseSplit(workload, chip, chosen.whole, request);
   if (!chosen.split.splits)
     return;
   const cost::SplitEstimate &best = *chosen.split.best;
@@ -155,17 +155,17 @@ static std::optional<Schedule> findOnlySchedule(const Call &call,
 /// Chooses among the functions of whole sequences.
 static void chooseWhole(const Call &call, const GdnEntryDesc *chunks,
                         const GdnEntryDesc *tokens, bool byToken,
-                        const cost::Chip &chip, cost::Problem problem,
+                        const cost::Chip &chip, cost::Workload workload,
                         Choice &chosen) {
   // Functions that no length chooses have a CTA a head, as their segments have.
   std::optional<Schedule> forced = findOnlySchedule(call, chunks);
   if (call.isFixed())
     forced = Schedule::CtaPerHead;
   if (!byToken)
-    chosen.whole = cost::choose(problem, chip, forced);
+    chosen.whole = cost::choose(workload, chip, forced);
   if (tokens && (byToken || !call.isFixed())) {
-    problem.stage = cost::kTokenStage;
-    cost::Choice other = cost::choose(problem, chip);
+    workload.stage = cost::kTokenStage;
+    cost::Choice other = cost::choose(workload, chip);
     if (byToken || other.chosen().seconds < chosen.whole.chosen().seconds) {
       byToken = true;
       std::swap(other, chosen.whole);
@@ -194,8 +194,8 @@ void gdn::calls::chooseForward(const GdnCallTable &table, const Call &call,
   // A function of tokens gets their float32 arithmetic, whatever is faster.
   bool isCut = call.isFixed() && call.asksForSegments();
   bool byToken = tokens && !isCut && (call.isByToken() || !chunks);
-  cost::Problem problem = describe(call, target.form);
-  chooseWhole(call, chunks, tokens, byToken, chip, problem, chosen);
-  chooseSegments(call, chunks, problem, chip, chosen);
+  cost::Workload workload = describe(call, target.form);
+  chooseWhole(call, chunks, tokens, byToken, chip, workload, chosen);
+  chooseSegments(call, chunks, workload, chip, chosen);
   placeArguments(call, chosen.plan);
 }

@@ -21,14 +21,14 @@ using cost::Schedule;
 
 cost::SavingChoice gdn::calls::chooseSaving(const Call &call, bool hasSegments,
                                             const cost::Chip &chip) {
-  cost::Problem problem;
-  problem.packed = true;
-  problem.sequences = call.sequences;
-  problem.tokens = call.tokens;
-  problem.keyHeads = call.keyHeads;
-  problem.heads = call.heads;
-  problem.stateBytes = 2 * sizeOf(GDN_DTYPE_F32);
-  problem.gatesChannels = call.hasChannelGates();
+  cost::Workload workload;
+  workload.packed = true;
+  workload.sequences = call.sequences;
+  workload.tokens = call.tokens;
+  workload.keyHeads = call.keyHeads;
+  workload.heads = call.heads;
+  workload.stateBytes = 2 * sizeOf(GDN_DTYPE_F32);
+  workload.gatesChannels = call.hasChannelGates();
   cost::SavingLimits limits;
   limits.stateTokens = call.savedTokens();
   // Segments are of whole intervals between states, and between their
@@ -45,8 +45,8 @@ cost::SavingChoice gdn::calls::chooseSaving(const Call &call, bool hasSegments,
   request.ownStarts = hasSegments || call.hasChannelGates();
   if (!request.ownStarts)
     request = {cost::SplitRequest::Kind::Never};
-  return cost::chooseSaving(problem, chip, cost::choose(problem, chip), limits,
-                            request);
+  return cost::chooseSaving(workload, chip, cost::choose(workload, chip),
+                            limits, request);
 }
 
 /// The states that a call with a plan saves or reads. Functions of segments ask
@@ -123,12 +123,12 @@ void gdn::calls::chooseSavingForward(const GdnCallTable &table,
 /// Tokens of a segment of the function `cut`; 0 for whole sequences.
 static int64_t chooseLength(const Call &call, const Signature &form,
                             const GdnVariantDesc &cut, const cost::Chip &chip) {
-  cost::Problem problem = describe(call, form);
+  cost::Workload workload = describe(call, form);
   // The longest sequence, as somebody says it is or as the model guesses.
-  int64_t longest = cost::choose(problem, chip).longest;
+  int64_t longest = cost::choose(workload, chip).longest;
   cost::SplitRequest request = call.splitRequest();
   request.looksAtGates = cut.looks_at_gates;
-  return cost::chooseBackward(problem, chip, longest, request).length;
+  return cost::chooseBackward(workload, chip, longest, request).length;
 }
 
 /// The function of whole sequences by that schedule, or by the one that there

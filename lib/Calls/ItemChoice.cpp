@@ -222,7 +222,7 @@ std::string gdn::calls::describeItems(const GdnCallTable &table,
   const ItemChoice chosen = chooseItems(table, p, sequences);
   const GdnItemDesc &items = *chosen.items;
   bool isChunk = items.op == kChunkOp;
-  cost::Problem counted = describe(call, signatureOf(call, kChunkOp));
+  cost::Workload counted = describe(call, signatureOf(call, kChunkOp));
   counted.stateBytes =
       sizeOf(p.initialState.tensor.dtype) + sizeOf(p.finalState.tensor.dtype);
   auto number = [](int64_t value) { return static_cast<long long>(value); };

@@ -265,32 +265,32 @@ const GdnEntryDesc *gdn::calls::findNear(const GdnCallTable &table,
   return nullptr;
 }
 
-gdn::cost::Problem gdn::calls::describe(const Call &call,
-                                        const Signature &form) {
-  cost::Problem problem;
-  problem.sequences = call.sequences;
-  problem.tokens = call.tokens;
-  problem.packed = call.isPacked();
+gdn::cost::Workload gdn::calls::describe(const Call &call,
+                                         const Signature &form) {
+  cost::Workload workload;
+  workload.sequences = call.sequences;
+  workload.tokens = call.tokens;
+  workload.packed = call.isPacked();
   if (call.get().longest > 0)
-    problem.longest = call.get().longest;
-  problem.keyHeads = call.keyHeads;
-  problem.heads = call.heads;
-  problem.keyChannels = form.keyChannels;
-  problem.valueChannels = form.valueChannels;
-  problem.vTiles =
+    workload.longest = call.get().longest;
+  workload.keyHeads = call.keyHeads;
+  workload.heads = call.heads;
+  workload.keyChannels = form.keyChannels;
+  workload.valueChannels = form.valueChannels;
+  workload.vTiles =
       std::max<int64_t>(1, form.valueChannels / cost::kVTileChannels);
-  problem.dataBytes = sizeOf(form.element);
-  problem.gateBytes =
+  workload.dataBytes = sizeOf(form.element);
+  workload.gateBytes =
       sizeOf(form.gate) * (form.hasChannelGates ? form.keyChannels : 1) +
       sizeOf(form.beta);
-  problem.gatesChannels = call.hasChannelGates();
+  workload.gatesChannels = call.hasChannelGates();
   int states = form.ends == Ends::None ? 0 : form.ends == Ends::Both ? 2 : 1;
   if (const GdnTensor *kept = call.find("step_indices");
       kept && call.keepsTokens())
     states = 1 + std::min<int64_t>(kept->shape[1],
                                    call.batches * call.tokens /
                                        std::max<int64_t>(call.sequences, 1));
-  problem.stateBytes = states * sizeOf(form.state);
-  problem.stateVFirst = problem.stateBytes && call.stateLayout() == "vk";
-  return problem;
+  workload.stateBytes = states * sizeOf(form.state);
+  workload.stateVFirst = workload.stateBytes && call.stateLayout() == "vk";
+  return workload;
 }

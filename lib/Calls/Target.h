@@ -29,7 +29,7 @@ const GdnEntryDesc *findNear(const GdnCallTable &table, const Call &call,
                              Signature &form, bool isWidened);
 
 /// A call of a form as the cost model sees it.
-cost::Problem describe(const Call &call, const Signature &form);
+cost::Workload describe(const Call &call, const Signature &form);
 
 /// Whether sequences of a call in a form of the entry can be cut.
 bool hasSegments(const Call &call, const GdnEntryDesc *chunks);

@@ -73,7 +73,7 @@ static constexpr Costs kChannelCosts = {.recurrence = 2.7e-6,
                                         .endsChunk = 1.25e-6,
                                         .splitHops = 44e-6};
 
-static const Costs &backwardCosts(const Problem &p) {
+static const Costs &backwardCosts(const Workload &p) {
   return p.gatesChannels ? kChannelCosts : kHeadCosts;
 }
 
@@ -127,7 +127,7 @@ static double scheduleItems(const Chip &chip, const Sequences &sequences,
 }
 
 /// A token in the gradients of a q/k head with its value heads.
-static double gradientSeconds(const Problem &p, double busy,
+static double gradientSeconds(const Workload &p, double busy,
                               int64_t stateTokens) {
   int64_t group =
       std::max<int64_t>(p.heads / std::max<int64_t>(p.keyHeads, 1), 1);
@@ -137,7 +137,7 @@ static double gradientSeconds(const Problem &p, double busy,
 }
 
 /// The gradients of such sequences, in parts of them.
-static double gradientsSeconds(const Problem &p, const Chip &chip,
+static double gradientsSeconds(const Workload &p, const Chip &chip,
                                const Sequences &sequences,
                                int64_t stateTokens) {
   int64_t parts = sequences.count * p.keyHeads * kGradientParts;
@@ -152,7 +152,7 @@ static double gradientsSeconds(const Problem &p, const Chip &chip,
 }
 
 /// Replay and adjoint of such sequences, or, with saved states, adjoint alone.
-static double recurrencesSeconds(const Problem &p, const Chip &chip,
+static double recurrencesSeconds(const Workload &p, const Chip &chip,
                                  const Sequences &sequences,
                                  int64_t stateTokens) {
   // Adjoint does not wait for replay while both fit.
@@ -168,7 +168,7 @@ static double recurrencesSeconds(const Problem &p, const Chip &chip,
   });
 }
 
-double gdn::cost::estimateFollowingBackward(const Problem &p, const Chip &chip,
+double gdn::cost::estimateFollowingBackward(const Workload &p, const Chip &chip,
                                             int64_t longest,
                                             int64_t stateTokens,
                                             Schedule schedule) {
@@ -204,7 +204,7 @@ double gdn::cost::estimateFollowingBackward(const Problem &p, const Chip &chip,
   return kFollowingSeconds + seconds;
 }
 
-PassEstimate gdn::cost::estimateBackward(const Problem &p, const Chip &chip,
+PassEstimate gdn::cost::estimateBackward(const Workload &p, const Chip &chip,
                                          int64_t longest, int64_t length,
                                          int64_t stateTokens) {
   PassEstimate result;

@@ -139,7 +139,7 @@ static constexpr int64_t kMaxSequences = int64_t(1) << 31,
                          kMaxHeads = int64_t(1) << 20,
                          kMaxVTiles = int64_t(1) << 8;
 
-static Lengths resolve(const Problem &p, const Chip &chip) {
+static Lengths resolve(const Workload &p, const Chip &chip) {
   Lengths lengths = {};
   lengths.sequences = std::clamp<int64_t>(
       p.sequences.value_or(chip.multiprocessors), 0, kMaxSequences);
@@ -169,20 +169,20 @@ double gdn::cost::flopPerToken(double keyChannels, double valueChannels,
 }
 
 /// Tokens of all sequences together, as far as they are known.
-static double countTokens(const Problem &p) {
+static double countTokens(const Workload &p) {
   auto tokens = static_cast<double>(p.tokens.value_or(0));
   return p.packed ? tokens
                   : tokens * static_cast<double>(p.sequences.value_or(0));
 }
 
-double gdn::cost::countFlop(const Problem &p) {
+double gdn::cost::countFlop(const Workload &p) {
   return countTokens(p) * static_cast<double>(p.heads) *
          flopPerToken(static_cast<double>(p.keyChannels),
                       static_cast<double>(p.valueChannels), p.stage);
 }
 
 /// What a forward saves for a backward: what tokens write, and states.
-static double countSavedBytes(const Problem &p) {
+static double countSavedBytes(const Workload &p) {
   if (p.stateInterval == 0)
     return 0;
   double tokens = countTokens(p);
@@ -192,7 +192,7 @@ static double countSavedBytes(const Problem &p) {
          static_cast<double>(p.heads * p.valueChannels * p.dataBytes);
 }
 
-double gdn::cost::countBytes(const Problem &p) {
+double gdn::cost::countBytes(const Workload &p) {
   auto keys = static_cast<double>(p.keyChannels),
        values = static_cast<double>(p.valueChannels),
        heads = static_cast<double>(p.heads);
@@ -210,7 +210,7 @@ double gdn::cost::countBytes(const Problem &p) {
 // Time
 //===----------------------------------------------------------------------===//
 
-Estimate gdn::cost::estimate(const Problem &p, const Chip &chip,
+Estimate gdn::cost::estimate(const Workload &p, const Chip &chip,
                              const ScheduleCosts &costs) {
   if (costs.stage == kTokenStage)
     return estimateTokens(p, chip, costs);
@@ -318,7 +318,7 @@ std::string Choice::whyNot(const Estimate &lost) const {
   return times + describe(lost);
 }
 
-Choice gdn::cost::choose(const Problem &p, const Chip &chip,
+Choice gdn::cost::choose(const Workload &p, const Chip &chip,
                          std::optional<Schedule> forced) {
   Choice choice = {};
   Lengths lengths = resolve(p, chip);

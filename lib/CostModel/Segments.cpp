@@ -30,7 +30,7 @@ struct OwnRule {
 
 /// Times of whole sequences with gates of channels are known better, and those
 /// with gates of models have no head in them that decays slowly.
-static OwnRule ownRuleOf(const Problem &p) {
+static OwnRule ownRuleOf(const Workload &p) {
   return p.gatesChannels ? OwnRule{0.1, 1, 2} : OwnRule{0.15, 0.5, 1};
 }
 
@@ -62,7 +62,7 @@ int64_t gdn::cost::countSegments(int64_t sequences, int64_t tokens,
   return packed ? pieces + sequences - 1 : sequences * pieces;
 }
 
-static const auto &leastOwnChunks(const Problem &p) {
+static const auto &leastOwnChunks(const Workload &p) {
   return p.gatesChannels ? kLeastChannelChunks : kLeastOwnChunks;
 }
 
@@ -86,7 +86,7 @@ static constexpr Schedule kSchedules[] = {Schedule::CtaPerHead,
 /// what is before them themselves, whose own times are known better, must gain
 /// more. Most heads of models decay, so what these gain weighs more than what
 /// slow gates lose.
-static bool isSafe(const Problem &p, const SplitEstimate &cut,
+static bool isSafe(const Workload &p, const SplitEstimate &cut,
                    double wholeSeconds, const SplitRequest &request) {
   double gained = 1 - cut.seconds() / wholeSeconds,
          lost = cut.slowSeconds() / wholeSeconds - 1,
@@ -100,13 +100,13 @@ static bool isSafe(const Problem &p, const SplitEstimate &cut,
 }
 
 /// The times of a cut that decide, weighed.
-static double weigh(const Problem &p, const SplitEstimate &cut) {
+static double weigh(const Workload &p, const SplitEstimate &cut) {
   OwnRule own = ownRuleOf(p);
   return own.weight * cut.seconds() + cut.slowSeconds();
 }
 
 /// Whether a cut may be chosen and another may not, or is the faster one.
-static bool isBetter(const Problem &p, const SplitEstimate &cut,
+static bool isBetter(const Workload &p, const SplitEstimate &cut,
                      const SplitEstimate &other, double wholeSeconds,
                      const SplitRequest &request) {
   bool isFirst = isSafe(p, cut, wholeSeconds, request);
@@ -117,7 +117,7 @@ static bool isBetter(const Problem &p, const SplitEstimate &cut,
 
 /// `cut`, or two lengths of which its own is the shorter one: with gates of
 /// channels heads that keep their states have whole sequences.
-static SplitEstimate addLonger(const Problem &p, const Chip &chip,
+static SplitEstimate addLonger(const Workload &p, const Chip &chip,
                                const Choice &whole, const SplitRequest &request,
                                const SplitEstimate &cut) {
   if (cut.ofLongest <= 1)
@@ -140,7 +140,7 @@ static SplitEstimate addLonger(const Problem &p, const Chip &chip,
 /// `cut`, or two lengths of which its own is the longer one. The shorter one
 /// fills some rounds as well as it can, beside the scan of two live heads of
 /// eight: with more work items the last ones wait for the first.
-static SplitEstimate addShorter(const Problem &p, const Chip &chip,
+static SplitEstimate addShorter(const Workload &p, const Chip &chip,
                                 const Choice &whole,
                                 const SplitRequest &request,
                                 const SplitEstimate &cut) {
@@ -164,7 +164,7 @@ static SplitEstimate addShorter(const Problem &p, const Chip &chip,
 }
 
 /// `cut`, or two lengths of which the device chooses one, in one part each.
-static SplitEstimate addSecondLength(const Problem &p, const Chip &chip,
+static SplitEstimate addSecondLength(const Workload &p, const Chip &chip,
                                      const Choice &whole,
                                      const SplitRequest &request,
                                      const SplitEstimate &cut, int64_t waves) {
@@ -177,7 +177,7 @@ static SplitEstimate addSecondLength(const Problem &p, const Chip &chip,
 
 /// `cut` with as few segments of the shorter of two lengths that
 /// multiprocessors are left free, which the simulation does not ask for.
-static SplitEstimate leaveSpare(const Problem &p, const Chip &chip,
+static SplitEstimate leaveSpare(const Workload &p, const Chip &chip,
                                 const Choice &whole,
                                 const SplitRequest &request,
                                 const SplitEstimate &cut) {
@@ -195,7 +195,8 @@ static SplitEstimate leaveSpare(const Problem &p, const Chip &chip,
 
 /// The best of the cuts that fill the multiprocessors: of those that may be
 /// chosen, or of all where none may.
-static std::optional<SplitEstimate> findBest(const Problem &p, const Chip &chip,
+static std::optional<SplitEstimate> findBest(const Workload &p,
+                                             const Chip &chip,
                                              const Choice &whole,
                                              const SplitRequest &request) {
   Sequences sequences = sequencesOf(p, whole);
@@ -250,7 +251,7 @@ static std::optional<SplitEstimate> findBest(const Problem &p, const Chip &chip,
 }
 
 /// The cut into segments of a length, or into so many.
-static SplitEstimate estimateForced(const Problem &p, const Chip &chip,
+static SplitEstimate estimateForced(const Workload &p, const Chip &chip,
                                     const Choice &whole,
                                     const SplitRequest &request) {
   int64_t chunks = divideCeil(whole.longest, p.chunkTokens),
@@ -271,7 +272,7 @@ static SplitEstimate estimateForced(const Problem &p, const Chip &chip,
   return *best;
 }
 
-SplitChoice gdn::cost::chooseSplit(const Problem &p, const Chip &chip,
+SplitChoice gdn::cost::chooseSplit(const Workload &p, const Chip &chip,
                                    const Choice &whole,
                                    const SplitRequest &request) {
   using Kind = SplitRequest::Kind;

@@ -30,7 +30,7 @@ struct Sequences {
 
 /// Of sequences of which one has `longest` tokens; lengths of packed ones may
 /// differ.
-inline Sequences sequencesOf(const Problem &p, int64_t longest) {
+inline Sequences sequencesOf(const Workload &p, int64_t longest) {
   Sequences result = {std::max<int64_t>(p.sequences.value_or(1), 1),
                       p.tokens.value_or(0), longest, longest};
   if (!p.packed)
@@ -41,13 +41,13 @@ inline Sequences sequencesOf(const Problem &p, int64_t longest) {
   return result;
 }
 
-inline Sequences sequencesOf(const Problem &p, const Choice &whole) {
+inline Sequences sequencesOf(const Workload &p, const Choice &whole) {
   return sequencesOf(p, whole.longest);
 }
 
 /// CTAs that a forward has for a head by the schedule of a CTA a head: with
 /// gates of channels one for each V tile.
-inline int64_t ctasOfHead(const Problem &p) {
+inline int64_t ctasOfHead(const Workload &p) {
   return p.gatesChannels ? p.vTiles : 1;
 }
 

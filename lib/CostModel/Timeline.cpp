@@ -76,14 +76,14 @@ static constexpr double kLateChunks = 32;
 /// Chunks that show behind a segment of a head that decays: with the mean log
 /// gate of -0.05 that libraries are measured with, and with gates of channels
 /// as many as gdn.stage.segment_starts looks at.
-static int64_t forgetfulChunks(const Problem &p) {
+static int64_t forgetfulChunks(const Workload &p) {
   constexpr int64_t kChunks = 8, kWalkedTokens = 96;
   return p.gatesChannels ? divideCeil(kWalkedTokens, p.chunkTokens) : kChunks;
 }
 
 /// How long that stage takes more with gates of channels, whose tokens it walks
 /// over: so many seconds (predicted) for so many work items a multiprocessor.
-static double walkSeconds(const Problem &p, const Chip &chip,
+static double walkSeconds(const Workload &p, const Chip &chip,
                           int64_t segments) {
   constexpr double kSeconds = 8e-6;
   constexpr int64_t kItems = 3;
@@ -96,7 +96,7 @@ static double walkSeconds(const Problem &p, const Chip &chip,
 
 /// Whether heads that decay slowly forget what is before a segment: with gates
 /// of channels the kernel that finds out looks at too few tokens for that.
-static bool forgetsSlowly(const Problem &p) { return !p.gatesChannels; }
+static bool forgetsSlowly(const Workload &p) { return !p.gatesChannels; }
 
 /// Tokens that show behind a segment where all heads decay slowly: gates of
 /// -0.001 on average, down to exp(-12).
@@ -216,10 +216,10 @@ static Ends simulate(const Chip &chip, const Cuts &cuts, double seconds,
 }
 
 /// The forward of segments that all wait for the scan.
-static double waitingSeconds(const Problem &p, const Chip &chip,
+static double waitingSeconds(const Workload &p, const Chip &chip,
                              const Sequences &sequences, const Cut &cut,
                              int64_t count) {
-  Problem segments = p;
+  Workload segments = p;
   segments.packed = true;
   segments.sequences = count;
   segments.tokens = sequences.tokens;
@@ -245,7 +245,7 @@ struct Shared {
 };
 } // namespace
 
-static SplitEstimate estimateCut(const Problem &p, const Chip &chip,
+static SplitEstimate estimateCut(const Workload &p, const Chip &chip,
                                  const Choice &whole, const Cut &cut,
                                  const SplitRequest &request,
                                  const Shared &shared, double most) {
@@ -316,7 +316,7 @@ static SplitEstimate estimateCut(const Problem &p, const Chip &chip,
   return result;
 }
 
-SplitEstimate gdn::cost::estimateSplit(const Problem &p, const Chip &chip,
+SplitEstimate gdn::cost::estimateSplit(const Workload &p, const Chip &chip,
                                        const Choice &whole, const Cut &cut,
                                        const SplitRequest &request,
                                        double most) {
@@ -328,11 +328,11 @@ SplitEstimate gdn::cost::estimateSplit(const Problem &p, const Chip &chip,
 }
 
 /// With gates of channels nobody samples: who finds where segments begin knows.
-static double sampleSeconds(const Problem &p) {
+static double sampleSeconds(const Workload &p) {
   return p.gatesChannels ? 0 : kSampleSeconds;
 }
 
-SplitEstimate gdn::cost::estimateShorter(const Problem &p, const Chip &chip,
+SplitEstimate gdn::cost::estimateShorter(const Workload &p, const Chip &chip,
                                          const Choice &whole, int64_t length,
                                          const SplitRequest &request) {
   // Late, the shorter ones have not enough multiprocessors at the end.
@@ -342,7 +342,7 @@ SplitEstimate gdn::cost::estimateShorter(const Problem &p, const Chip &chip,
                      kAnySeconds);
 }
 
-SplitEstimate gdn::cost::estimateTwoLengths(const Problem &p, const Chip &chip,
+SplitEstimate gdn::cost::estimateTwoLengths(const Workload &p, const Chip &chip,
                                             const Choice &whole,
                                             const SplitEstimate &shorter,
                                             int64_t longer,

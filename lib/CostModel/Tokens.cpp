@@ -22,7 +22,7 @@ struct TokenTile {
 };
 } // namespace
 
-static TokenTile tileOf(const Problem &p) {
+static TokenTile tileOf(const Workload &p) {
   constexpr int64_t kShortKey = 128, kLine = 32, kLeast = 16, kMost = 64,
                     kShortEntries = 2048;
   if (p.keyChannels > kShortKey)
@@ -52,7 +52,7 @@ ScheduleCosts gdn::cost::tokenSchedule() {
           /*launchSeconds=*/1.4e-6};
 }
 
-Estimate gdn::cost::estimateTokens(const Problem &p, const Chip &chip,
+Estimate gdn::cost::estimateTokens(const Workload &p, const Chip &chip,
                                    const ScheduleCosts &costs) {
   int64_t sequences = p.sequences.value_or(chip.multiprocessors);
   int64_t tokens = p.tokens.value_or(p.packed ? sequences : 1);

@@ -27,7 +27,7 @@ static constexpr double kChannelGatesSave = 0.14;
 
 /// Seconds of the kernel of a forward that saves states, which is launched
 /// early if it has segments.
-static double savingSeconds(const Problem &p, const Chip &chip,
+static double savingSeconds(const Workload &p, const Chip &chip,
                             ScheduleCosts costs, bool isCut) {
   bool isPerHead = Schedule{costs.name} == Schedule::CtaPerHead;
   double often = kStateTokens / static_cast<double>(p.stateInterval);
@@ -40,9 +40,9 @@ static double savingSeconds(const Problem &p, const Chip &chip,
 }
 
 PassEstimate gdn::cost::estimateSavingForward(
-    const Problem &p, const Chip &chip, const Choice &whole, int64_t length,
+    const Workload &p, const Chip &chip, const Choice &whole, int64_t length,
     std::optional<Schedule> schedule, int64_t stateTokens, double most) {
-  Problem forward = p;
+  Workload forward = p;
   forward.stateInterval = stateTokens;
   if (length) {
     forward.packed = true;
@@ -75,7 +75,7 @@ PassEstimate gdn::cost::estimateSavingForward(
   return result;
 }
 
-PassEstimate gdn::cost::estimateSavedBackward(const Problem &p,
+PassEstimate gdn::cost::estimateSavedBackward(const Workload &p,
                                               const Chip &chip,
                                               const Choice &whole,
                                               int64_t length,
@@ -182,7 +182,7 @@ static PassEstimate chooseLength(const std::vector<int64_t> &lengths,
   return chosen;
 }
 
-PassEstimate gdn::cost::chooseBackward(const Problem &p, const Chip &chip,
+PassEstimate gdn::cost::chooseBackward(const Workload &p, const Chip &chip,
                                        int64_t longest,
                                        const SplitRequest &request) {
   // Of the gradients.
@@ -204,7 +204,7 @@ PassEstimate gdn::cost::chooseBackward(const Problem &p, const Chip &chip,
   });
 }
 
-SavingChoice gdn::cost::chooseSaving(const Problem &p, const Chip &chip,
+SavingChoice gdn::cost::chooseSaving(const Workload &p, const Chip &chip,
                                      const Choice &whole,
                                      const SavingLimits &limits,
                                      const SplitRequest &request) {

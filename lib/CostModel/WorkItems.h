@@ -28,14 +28,14 @@ inline constexpr double kChannelForward = 1.82, kChannelSaving = 2.0,
 /// A work item of such a forward besides its chunks. Its launch is in it.
 inline constexpr double kChannelItemSeconds = 7e-6;
 
-inline double chunkFactor(const Problem &p) {
+inline double chunkFactor(const Workload &p) {
   return p.gatesChannels ? kChannelGates : 1;
 }
 
 /// Heads that do not decay: one of so many, by the gates of FlashQLA's
 /// benchmark and in models. With gates of channels none, by those of
 /// FlashKDA's.
-inline int64_t liveHeads(const Problem &p) {
+inline int64_t liveHeads(const Workload &p) {
   constexpr int64_t kHeadsOfOneLive = 4;
   return p.gatesChannels ? 0 : divideCeil(p.heads, kHeadsOfOneLive);
 }

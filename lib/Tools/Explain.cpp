@@ -154,31 +154,32 @@ int64_t LayerReader::chunkSize() {
 /// The layer as the cost model sees it.
 void LayerReader::describe() {
   std::map<std::string, int64_t> &sizes = layer.sizes;
-  cost::Problem &problem = layer.problem;
+  cost::Workload &workload = layer.workload;
   if (isa<StatePassStageOp>(op))
-    problem.stage = "state_pass";
-  problem.packed = static_cast<bool>(op.getCuSeqlens());
-  problem.sequences = sizes["N"];
-  problem.tokens = sizes["T"];
-  problem.longest = options.sizes.getLongest();
-  problem.keyHeads = sizes["Hq"];
-  problem.heads = sizes["H"];
-  problem.keyChannels = sizes["K"];
-  problem.valueChannels = sizes["V"];
-  problem.vTiles = options.vTiles == 1
-                       ? std::max<int64_t>(sizes["V"] / cost::kVTileChannels, 1)
-                       : options.vTiles;
-  problem.chunkTokens = layer.chunkSize;
-  problem.dataBytes = bytesOf(op.getV());
+    workload.stage = "state_pass";
+  workload.packed = static_cast<bool>(op.getCuSeqlens());
+  workload.sequences = sizes["N"];
+  workload.tokens = sizes["T"];
+  workload.longest = options.sizes.getLongest();
+  workload.keyHeads = sizes["Hq"];
+  workload.heads = sizes["H"];
+  workload.keyChannels = sizes["K"];
+  workload.valueChannels = sizes["V"];
+  workload.vTiles =
+      options.vTiles == 1
+          ? std::max<int64_t>(sizes["V"] / cost::kVTileChannels, 1)
+          : options.vTiles;
+  workload.chunkTokens = layer.chunkSize;
+  workload.dataBytes = bytesOf(op.getV());
   auto gate = op.getGate();
   bool byChannel = gate && cast<ShapedType>(gate.getType()).getRank() == 4;
-  problem.gateBytes =
+  workload.gateBytes =
       bytesOf(gate) * (byChannel ? sizes["K"] : 1) + bytesOf(op.getBeta());
-  problem.gatesChannels = byChannel;
-  problem.stateBytes =
+  workload.gatesChannels = byChannel;
+  workload.stateBytes =
       bytesOf(op.getInitialState()) + bytesOf(finalStateOf(op));
   if (auto interval = op->getAttrOfType<IntegerAttr>("state_interval"))
-    problem.stateInterval = interval.getInt();
+    workload.stateInterval = interval.getInt();
 }
 
 llvm::Expected<LayerChoice> LayerReader::read() {
@@ -200,7 +201,7 @@ llvm::Expected<LayerChoice> LayerReader::read() {
 //===----------------------------------------------------------------------===//
 
 static void chooseForGPU(LayerChoice &layer, const CompileOptions &options) {
-  layer.choice = cost::choose(layer.problem, cost::getDefaultChip(),
+  layer.choice = cost::choose(layer.workload, cost::getDefaultChip(),
                               cost::findSchedule(options.schedule));
 }
 
@@ -224,31 +225,31 @@ static void chooseForCPU(LayerChoice &layer, DeltaRuleOpInterface op,
       : cpu::getVectorBits(options.target) >= 512 ? cost::CoreLevel::V4
                                                   : cost::CoreLevel::V3;
   const cost::Core &core = cost::coreOf(level, operandOf(op, options));
-  const cost::Problem &problem = layer.problem;
+  const cost::Workload &workload = layer.workload;
   auto secondsOf = [&](int64_t tokens) {
     return isRecurrent(op)
-               ? cost::recurrentSeconds(core, tokens, problem.keyChannels,
-                                        problem.valueChannels,
-                                        problem.gatesChannels)
+               ? cost::recurrentSeconds(core, tokens, workload.keyChannels,
+                                        workload.valueChannels,
+                                        workload.gatesChannels)
                : cost::chunkedSeconds(
-                     core, tokens, problem.keyChannels, problem.valueChannels,
-                     problem.chunkTokens, problem.gatesChannels);
+                     core, tokens, workload.keyChannels, workload.valueChannels,
+                     workload.chunkTokens, workload.gatesChannels);
   };
   double seconds = 0;
   int64_t count = layer.sizes["N"], tokens = layer.sizes["T"];
-  if (problem.packed && options.sizes.lengths)
+  if (workload.packed && options.sizes.lengths)
     for (int64_t length : *options.sizes.lengths)
       seconds += secondsOf(length);
   else if (count > 0)
     seconds = static_cast<double>(count) *
-              secondsOf(problem.packed ? tokens / count : tokens);
-  layer.coreSeconds = seconds * static_cast<double>(problem.heads);
-  layer.choice.flop = flopPerToken(op, static_cast<double>(problem.keyChannels),
-                                   static_cast<double>(problem.valueChannels)) *
-                      static_cast<double>(layer.sizes["B"]) *
-                      static_cast<double>(tokens) *
-                      static_cast<double>(problem.heads);
-  layer.choice.bytes = cost::countBytes(problem);
+              secondsOf(workload.packed ? tokens / count : tokens);
+  layer.coreSeconds = seconds * static_cast<double>(workload.heads);
+  layer.choice.flop =
+      flopPerToken(op, static_cast<double>(workload.keyChannels),
+                   static_cast<double>(workload.valueChannels)) *
+      static_cast<double>(layer.sizes["B"]) * static_cast<double>(tokens) *
+      static_cast<double>(workload.heads);
+  layer.choice.bytes = cost::countBytes(workload);
 }
 
 /// Notes the templates that the program of each layer may have. A layer is one

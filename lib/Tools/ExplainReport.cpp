@@ -54,7 +54,7 @@ static void addGPURows(const LayerChoice &layer, const CompileOptions &options,
                        Rows &rows) {
   const cost::Choice &choice = layer.choice;
   const cost::Estimate &chosen = choice.chosen();
-  if (layer.problem.packed)
+  if (layer.workload.packed)
     rows.emplace_back("longest",
                       std::to_string(choice.longest) + " tokens" +
                           (choice.knowsLongest

@@ -21,7 +21,7 @@
 //   backward_saved(q, ..., gradients, writes, states, scale, ...): the same
 //           on a GPU from what forward_saving wrote; v is not read
 //   forward_saving(q, ..., writes, states, scale, ...): a forward on a GPU that
-//           writes these two for its gradients (Problem.h)
+//           writes these two for its gradients (Request.h)
 //   reads_objects(exchange_api) -> bool: whether it can
 //   explain(descriptions, scale, options, num_threads, max_seqlen) -> JSON
 //   explain_backward, explain_saving: the same of gradients on a GPU, and of
@@ -142,13 +142,13 @@ static GdnRuntimeStatus allocate(void *user, int32_t device, uint64_t bytes,
 }
 
 /// Runs a call whose arrays and options have been read.
-static void run(Problem &problem, Caller caller = {}) {
-  native::settleSteps(problem);
-  if (!problem[At::o].isPresent() && problem.kind != Kind::Backward)
+static void run(Request &request, Caller caller = {}) {
+  native::settleSteps(request);
+  if (!request[At::o].isPresent() && request.kind != Kind::Backward)
     throw Error{"TypeError", "out: expected a tensor, got None"};
-  if (problem.isOnCPU())
-    return native::run(problem, nullptr, nullptr, nullptr);
-  native::run(problem, caller.streamOf(problem.device.index),
+  if (request.isOnCPU())
+    return native::run(request, nullptr, nullptr, nullptr);
+  native::run(request, caller.streamOf(request.device.index),
               caller.getAllocator() ? allocate : nullptr, &caller);
 }
 
@@ -162,17 +162,17 @@ static constexpr int countTensors(Kind kind, bool hasSaved) {
 /// Runs a call of these tensors, and options behind them.
 static void runArrays(Kind kind, bool hasSaved, const TVMFFIAny *args) {
   const TVMFFIAny *options = args + countTensors(kind, hasSaved);
-  Problem problem;
-  problem.kind = kind;
-  readOptions(options, problem);
+  Request request;
+  request.kind = kind;
+  readOptions(options, request);
   if (kind == Kind::Backward)
-    problem.savesStates = hasSaved;
+    request.savesStates = hasSaved;
   const int own = countTensors(kind, /*hasSaved=*/false);
   for (int place = 0; place < own; ++place)
-    readArray(*args++, place, problem);
+    readArray(*args++, place, request);
   for (int place = At::writes; hasSaved && place < At::end; ++place)
-    readArray(*args++, place, problem);
-  run(problem);
+    readArray(*args++, place, request);
+  run(request);
 }
 
 /// A function of such a call.
@@ -190,11 +190,11 @@ GDN_FUNCTION(forward_objects, 2 + kNumOptions) {
   const auto [api, tensors] =
       readIntegers<2>(args, "tensors: expected addresses");
   const Caller caller = {reinterpret_cast<const DLPackExchangeAPI *>(api)};
-  Problem problem;
-  readOptions(args + 2, problem);
-  readObjects(*caller.api, reinterpret_cast<void *>(tensors), problem);
+  Request request;
+  readOptions(args + 2, request);
+  readObjects(*caller.api, reinterpret_cast<void *>(tensors), request);
   const std::shared_ptr<void> others = releaseGIL();
-  run(problem, caller);
+  run(request, caller);
 }
 
 GDN_FUNCTION(reads_objects, 1) {
@@ -209,12 +209,12 @@ GDN_FUNCTION(reads_objects, 1) {
 
 /// What a described call of a kind would run.
 static void explainCall(Kind kind, const TVMFFIAny *args, TVMFFIAny *result) {
-  Problem problem;
-  problem.kind = kind;
-  readOptions(args + 1, problem);
-  readDescriptions(args[0], problem);
-  native::settleSteps(problem);
-  returnString(native::describe(problem), result);
+  Request request;
+  request.kind = kind;
+  readOptions(args + 1, request);
+  readDescriptions(args[0], request);
+  native::settleSteps(request);
+  returnString(native::describe(request), result);
 }
 
 #define GDN_EXPLAIN(name, kind)                                                \
@@ -228,28 +228,28 @@ GDN_FUNCTION(saving_pays, 8) {
   const auto [device, sequences, tokens, keyHeads, heads, hasChannelGates,
               hasSegments, options] =
       readIntegers<8>(args, "saving_pays: expected integers");
-  Problem problem;
-  problem.kind = Kind::Saving;
-  unpackOptions(options, problem);
-  problem.device = {native::Device::CUDA, static_cast<int32_t>(device)};
+  Request request;
+  request.kind = Kind::Saving;
+  unpackOptions(options, request);
+  request.device = {native::Device::CUDA, static_cast<int32_t>(device)};
   // The extents of a packed call, whose channels are of no account.
   auto describe = [&](int place, int rank, auto... sizes) {
-    problem[place].rank = rank;
-    problem[place].sizes = {sizes...};
+    request[place].rank = rank;
+    request[place].sizes = {sizes...};
   };
   describe(At::q, native::kMaxRank, int64_t(1), tokens, keyHeads, int64_t(1));
   describe(At::k, native::kMaxRank, int64_t(1), tokens, keyHeads, int64_t(1));
   describe(At::v, native::kMaxRank, int64_t(1), tokens, heads, int64_t(1));
   describe(At::gate, native::kMaxRank - !hasChannelGates);
   describe(At::cuSeqlens, 1, sequences + 1);
-  returnBool(native::predictSaving(problem, hasSegments), result);
+  returnBool(native::predictSaving(request, hasSegments), result);
 }
 
 GDN_FUNCTION(check_values, 5) {
-  Problem problem;
-  readArray(args[0], At::cuSeqlens, problem);
-  readArray(args[1], At::stateIndices, problem);
-  Array &boundaries = problem[At::cuSeqlens], &rows = problem[At::stateIndices];
+  Request request;
+  readArray(args[0], At::cuSeqlens, request);
+  readArray(args[1], At::stateIndices, request);
+  Array &boundaries = request[At::cuSeqlens], &rows = request[At::stateIndices];
   const auto [tokens, first, states] = readIntegers<3>(
       args + 2, "tokens, first_state, count: expected integers");
   // A call refuses other shapes and types.

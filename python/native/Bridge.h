@@ -9,7 +9,7 @@
 #ifndef GDN_PYTHON_NATIVE_BRIDGE_H
 #define GDN_PYTHON_NATIVE_BRIDGE_H
 
-#include "Problem.h"
+#include "Request.h"
 
 #include <tvm/ffi/c_api.h>
 
@@ -19,10 +19,10 @@ namespace gdn::bridge {
 
 using native::Array;
 using native::Error;
-using native::Problem;
+using native::Request;
 
-/// Reads a tensor of a call, or None, into the problem's array at a place.
-void readArray(const TVMFFIAny &value, int place, Problem &problem);
+/// Reads a tensor of a call, or None, into the request's array at a place.
+void readArray(const TVMFFIAny &value, int place, Request &request);
 
 /// Arguments that are integers, of which messages say what is expected.
 template <size_t count>
@@ -41,12 +41,12 @@ std::array<int64_t, count> readIntegers(const TVMFFIAny *args,
 /// What stands behind the arrays: scale, options, num_threads, max_seqlen.
 inline constexpr int kNumOptions = 4;
 
-void readOptions(const TVMFFIAny *args, Problem &problem);
+void readOptions(const TVMFFIAny *args, Request &request);
 /// The options alone, which are one integer.
-void unpackOptions(int64_t options, Problem &problem);
+void unpackOptions(int64_t options, Request &request);
 
 /// Reads descriptions of all arrays of a call, integers in a bytes object.
-void readDescriptions(const TVMFFIAny &value, Problem &problem);
+void readDescriptions(const TVMFFIAny &value, Request &request);
 
 /// TVM-FFI makes an object of each tensor that it passes, which costs a call of
 /// eight tensors as much as all checks. A library that has DLPack's exchange
@@ -58,7 +58,7 @@ bool canReadObjects(const DLPackExchangeAPI &api);
 
 /// Reads all arrays of a call from a tuple of tensors and None. The caller
 /// holds the GIL, and the tuple.
-void readObjects(const DLPackExchangeAPI &api, void *tuple, Problem &problem);
+void readObjects(const DLPackExchangeAPI &api, void *tuple, Request &request);
 
 /// Lets other threads of Python run while the result lives.
 std::shared_ptr<void> releaseGIL();

@@ -38,7 +38,7 @@ static int32_t dtypeOf(DLDataType type, bool hasBits) {
   return GDN_DTYPE_FOREIGN(type.code, type.bits);
 }
 
-static void readTensor(const DLTensor &tensor, int place, Problem &p) {
+static void readTensor(const DLTensor &tensor, int place, Request &p) {
   Device device = {tensor.device.device_type, tensor.device.device_id};
   // All arrays lie where q lies, which is read first.
   if (place == At::q)
@@ -58,7 +58,7 @@ static void readTensor(const DLTensor &tensor, int place, Problem &p) {
     array.makeDense();
 }
 
-void gdn::bridge::readArray(const TVMFFIAny &value, int place, Problem &p) {
+void gdn::bridge::readArray(const TVMFFIAny &value, int place, Request &p) {
   if (value.type_index == kTVMFFITensor)
     readTensor(*TVMFFITensorGetDLTensorPtr(value.v_obj), place, p);
   else if (value.type_index == kTVMFFIDLTensorPtr)
@@ -85,7 +85,7 @@ struct Description {
 };
 } // namespace
 
-void gdn::bridge::readDescriptions(const TVMFFIAny &value, Problem &p) {
+void gdn::bridge::readDescriptions(const TVMFFIAny &value, Request &p) {
   TVMFFIByteArray bytes = bytesOf(value);
   Description described[At::gradients];
   if (!bytes.data)
@@ -110,7 +110,7 @@ void gdn::bridge::readDescriptions(const TVMFFIAny &value, Problem &p) {
   }
 }
 
-void gdn::bridge::unpackOptions(int64_t packed, Problem &p) {
+void gdn::bridge::unpackOptions(int64_t packed, Request &p) {
   constexpr int bits = 0
 #define GDN_OPTION(field, width) +width
 #include "Manifest.inc"
@@ -136,7 +136,7 @@ void gdn::bridge::unpackOptions(int64_t packed, Problem &p) {
          std::to_string(p.splitBy));
 }
 
-void gdn::bridge::readOptions(const TVMFFIAny *args, Problem &p) {
+void gdn::bridge::readOptions(const TVMFFIAny *args, Request &p) {
   if (args[0].type_index != kTVMFFIFloat && args[0].type_index != kTVMFFINone)
     throw Error{"TypeError",
                 "scale: expected a float or None, got another type"};
@@ -160,7 +160,7 @@ bool gdn::bridge::canReadObjects(const DLPackExchangeAPI &api) {
 }
 
 void gdn::bridge::readObjects(const DLPackExchangeAPI &api, void *tuple,
-                              Problem &p) {
+                              Request &p) {
   for (int place = 0; place < At::gradients; ++place) {
     void *object = PyTuple_GetItem(tuple, place);
     if (object == &_Py_NoneStruct)

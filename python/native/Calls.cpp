@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Problem.h"
+#include "Request.h"
 
 #include <algorithm>
 #include <iterator>
@@ -15,7 +15,7 @@ using namespace gdn;
 using namespace gdn::native;
 
 //===----------------------------------------------------------------------===//
-// Problems
+// Requests
 //===----------------------------------------------------------------------===//
 
 void Array::makeDense() {
@@ -35,7 +35,7 @@ bool Array::isSameView(const Array &other) const {
   return same;
 }
 
-const char *Problem::nameOf(int place) const {
+const char *Request::nameOf(int place) const {
   static constexpr const char *names[][2] = {
 #define GDN_ARRAY(field, name, inBackward, ...) {name, inBackward},
 #include "Manifest.inc"
@@ -61,7 +61,7 @@ std::string gdn::native::nameOf(Device device) {
   return kind + std::to_string(device.index);
 }
 
-void gdn::native::settleSteps(Problem &p) {
+void gdn::native::settleSteps(Request &p) {
   Array &rows = p[At::stateIndices], &steps = p[At::stepIndices],
         &last = p[At::finalState];
   if (rows.rank == 2 && !steps.isPresent()) {
@@ -157,10 +157,10 @@ static constexpr const char *operands[][3] = {
 };
 
 namespace {
-/// A problem as the library of calls takes it. The problem outlives it.
+/// A request as the library of calls takes it. The request outlives it.
 class PreparedCall {
 public:
-  explicit PreparedCall(const Problem &problem);
+  explicit PreparedCall(const Request &request);
   PreparedCall(const PreparedCall &) = delete;
   PreparedCall &operator=(const PreparedCall &) = delete;
 
@@ -181,7 +181,7 @@ void PreparedCall::add(const char *name, const Array &array) {
   arrays[call.num_arrays++] = {name, array.isPresent() ? &tensor : nullptr};
 }
 
-PreparedCall::PreparedCall(const Problem &p) {
+PreparedCall::PreparedCall(const Request &p) {
   using namespace manifest;
   if (!p.isOnCPU() && p.device.type != Device::CUDA)
     fail("q", "a tensor on a CPU or a CUDA device",
@@ -256,7 +256,7 @@ static void require(GdnRuntimeStatus status) {
   throw Error{kind, std::string(prefix) + gdnGetLastErrorMessage()};
 }
 
-void gdn::native::run(const Problem &p, void *stream, GdnAllocate allocate,
+void gdn::native::run(const Request &p, void *stream, GdnAllocate allocate,
                       void *user) {
   const PreparedCall call(p);
   require(gdnCallExecute(&allFunctions(), &call.call, allocate, user, stream));
@@ -270,14 +270,14 @@ void gdn::native::checkValues(const Array &boundaries, const Array &rows,
                              first, count));
 }
 
-bool gdn::native::predictSaving(const Problem &p, bool hasSegments) {
+bool gdn::native::predictSaving(const Request &p, bool hasSegments) {
   const PreparedCall call(p);
   int32_t pays = 0;
   require(gdnCallSavingPays(&call.call, hasSegments, &pays));
   return pays;
 }
 
-std::string gdn::native::describe(Problem p) {
+std::string gdn::native::describe(Request p) {
   // Dense ones, with a state behind each token at the most.
   std::copy_n(p.arrays.begin(), manifest::Gradients, &p[At::gradients]);
   p[At::writes] = p[At::states] = p[At::v];

@@ -29,7 +29,7 @@ namespace gdn::cost {
 /// A row of docs/data/<stage>-h200.csv.
 struct MeasuredCall {
   std::string lengths;
-  Problem problem;
+  Workload workload;
   Schedule schedule = Schedule::CtaPerHead;
   double seconds = 0;
   /// The larger of FLOP and bytes over what the chip does in a second, as the
@@ -38,8 +38,8 @@ struct MeasuredCall {
   bool isShipped = false;
 };
 
-/// "8192x4" or "28672+4096": the sequences of a problem.
-inline void readLengths(const std::string &text, Problem &problem) {
+/// "8192x4" or "28672+4096": the sequences of a workload.
+inline void readLengths(const std::string &text, Workload &workload) {
   std::stringstream parts(text);
   int64_t sequences = 0, tokens = 0, longest = 0;
   for (std::string part; std::getline(parts, part, '+');) {
@@ -50,10 +50,10 @@ inline void readLengths(const std::string &text, Problem &problem) {
     tokens += count * length;
     longest = std::max(longest, length);
   }
-  problem.packed = true;
-  problem.sequences = sequences;
-  problem.tokens = tokens;
-  problem.longest = longest;
+  workload.packed = true;
+  workload.sequences = sequences;
+  workload.tokens = tokens;
+  workload.longest = longest;
 }
 
 /// The stage that a file of times is of: the text before the first '-' of its
@@ -82,11 +82,11 @@ inline std::vector<MeasuredCall> readTimes(const char *path) {
       std::getline(fields, *field, ',');
     MeasuredCall row;
     row.lengths = lengths + " of " + heads + " heads, " + schedule;
-    readLengths(lengths, row.problem);
-    row.problem.stage = findStage(path);
-    row.problem.keyHeads = std::stoll(keyHeads);
-    row.problem.heads = std::stoll(heads);
-    row.problem.stateBytes = 8;
+    readLengths(lengths, row.workload);
+    row.workload.stage = findStage(path);
+    row.workload.keyHeads = std::stoll(keyHeads);
+    row.workload.heads = std::stoll(heads);
+    row.workload.stateBytes = 8;
     row.schedule = findSchedule(schedule).value_or(Schedule::CtaPerHead);
     row.seconds = std::stod(time) * 1e-3;
     row.floorSeconds = floor.empty() ? 0 : std::stod(floor) * 1e-3;
@@ -98,7 +98,7 @@ inline std::vector<MeasuredCall> readTimes(const char *path) {
 
 /// What the floor of a call is.
 inline double countFloor(const MeasuredCall &call) {
-  return choose(call.problem, getDefaultChip()).floorSeconds;
+  return choose(call.workload, getDefaultChip()).floorSeconds;
 }
 
 /// Seconds of a work item and a chunk, of the first V tile and a further one,
@@ -121,8 +121,9 @@ inline double errorOf(const std::vector<MeasuredCall> &calls,
   double greatest = 0, squares = 0;
   for (const MeasuredCall &call : calls) {
     double predicted =
-        estimate(call.problem, getDefaultChip(),
-                 withDigits(costsOf(call.schedule, call.problem.stage), digits))
+        estimate(
+            call.workload, getDefaultChip(),
+            withDigits(costsOf(call.schedule, call.workload.stage), digits))
             .seconds;
     double error = std::abs(predicted / call.seconds - 1);
     greatest = std::max(greatest, error);

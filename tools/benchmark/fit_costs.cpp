@@ -22,7 +22,7 @@ using namespace gdn::cost;
 /// Writes the rows of the stage that `calls` are of.
 static void writeRows(const std::vector<MeasuredCall> &calls) {
   CostDigits digits = fitCosts(calls);
-  std::string_view stage = calls.front().problem.stage;
+  std::string_view stage = calls.front().workload.stage;
   auto flag = [](bool value) { return value ? "true" : "false"; };
   for (const ScheduleCosts &costs : schedulesOf(stage))
     std::printf("{\"%s\", \"%s\", %s, %s, {%.1fe-6, %.1fe-6}, {%.3fe-6, "

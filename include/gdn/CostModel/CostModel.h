@@ -128,7 +128,7 @@ inline constexpr int64_t kMaxFolded = 2;
 inline constexpr int64_t kVTileChannels = 64;
 
 /// A launch, as far as the host knows it.
-struct Problem {
+struct Workload {
   /// The stage op that the kernel is of.
   std::string_view stage = "fused";
   /// Nothing: many.
@@ -168,8 +168,8 @@ double flopPerToken(double keyChannels, double valueChannels,
                     std::string_view stage = "fused");
 
 /// FLOP of a launch, and bytes of its arrays, each read or written once.
-double countFlop(const Problem &problem);
-double countBytes(const Problem &problem);
+double countFlop(const Workload &workload);
+double countBytes(const Workload &workload);
 
 /// What the time of a schedule is made of.
 enum class Bound {
@@ -202,10 +202,10 @@ struct Estimate {
 
 /// The prediction for the stage token by token: its CTAs share multiprocessors,
 /// so it ends with the bytes, or with the tokens of one sequence.
-Estimate estimateTokens(const Problem &problem, const Chip &chip,
+Estimate estimateTokens(const Workload &workload, const Chip &chip,
                         const ScheduleCosts &costs);
 /// The prediction for one schedule; `costs` need not be of the table.
-Estimate estimate(const Problem &problem, const Chip &chip,
+Estimate estimate(const Workload &workload, const Chip &chip,
                   const ScheduleCosts &costs);
 
 /// A schedule and what speaks for it.
@@ -238,7 +238,7 @@ struct Choice {
 /// short and a long one, as random cuts make them on average (3/4 of the tokens
 /// in one); three or more are a batch of equal ones. Who knows better passes
 /// `longest`.
-Choice choose(const Problem &problem, const Chip &chip,
+Choice choose(const Workload &workload, const Chip &chip,
               std::optional<Schedule> forced = std::nullopt);
 
 /// Seconds of a kernel that copies an array: `bytes` are read and written.

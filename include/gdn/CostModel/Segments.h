@@ -124,7 +124,7 @@ inline constexpr double kAnySeconds = std::numeric_limits<double>::infinity();
 
 /// The prediction for one cut. If it clearly takes more than `most`, only so
 /// much is said; of segments that wait the kernels before the forward count.
-SplitEstimate estimateSplit(const Problem &problem, const Chip &chip,
+SplitEstimate estimateSplit(const Workload &workload, const Chip &chip,
                             const Choice &whole, const Cut &cut,
                             const SplitRequest &request,
                             double most = kAnySeconds);
@@ -135,10 +135,10 @@ SplitEstimate estimateSplit(const Problem &problem, const Chip &chip,
 /// the prediction for the shorter one alone, which many may be tried beside.
 /// Where both times together clearly are more than `most`, only so much is
 /// said.
-SplitEstimate estimateShorter(const Problem &problem, const Chip &chip,
+SplitEstimate estimateShorter(const Workload &workload, const Chip &chip,
                               const Choice &whole, int64_t length,
                               const SplitRequest &request);
-SplitEstimate estimateTwoLengths(const Problem &problem, const Chip &chip,
+SplitEstimate estimateTwoLengths(const Workload &workload, const Chip &chip,
                                  const Choice &whole,
                                  const SplitEstimate &shorter, int64_t longer,
                                  const SplitRequest &request,
@@ -154,7 +154,7 @@ SplitEstimate estimateTwoLengths(const Problem &problem, const Chip &chip,
 /// of channels 10 %, and lose at most as much. Among such cuts the sum of the
 /// first two times decides, in which with gates of channels the first counts
 /// twice.
-SplitChoice chooseSplit(const Problem &problem, const Chip &chip,
+SplitChoice chooseSplit(const Workload &workload, const Chip &chip,
                         const Choice &whole, const SplitRequest &request);
 
 } // namespace gdn::cost

@@ -70,37 +70,37 @@ struct SavingLimits {
 /// Of a backward of sequences of which one has `longest` tokens. With the
 /// tokens between states that its forward saved, of the segments of one that
 /// reads these.
-PassEstimate estimateBackward(const Problem &problem, const Chip &chip,
+PassEstimate estimateBackward(const Workload &workload, const Chip &chip,
                               int64_t longest, int64_t length,
                               int64_t stateTokens = 0);
 
 /// Seconds of a backward of whole sequences that reads such states: its
 /// gradients follow the adjoint, which has this schedule.
-double estimateFollowingBackward(const Problem &problem, const Chip &chip,
+double estimateFollowingBackward(const Workload &workload, const Chip &chip,
                                  int64_t longest, int64_t stateTokens,
                                  Schedule schedule);
 
 /// Of a forward that saves a state every so many tokens, by a schedule or by
 /// the faster one, and of its backward. Of a forward that clearly takes more
 /// than `most` only so much is said.
-PassEstimate estimateSavingForward(const Problem &problem, const Chip &chip,
+PassEstimate estimateSavingForward(const Workload &workload, const Chip &chip,
                                    const Choice &whole, int64_t length,
                                    std::optional<Schedule> schedule,
                                    int64_t stateTokens,
                                    double most = kAnySeconds);
-PassEstimate estimateSavedBackward(const Problem &problem, const Chip &chip,
+PassEstimate estimateSavedBackward(const Workload &workload, const Chip &chip,
                                    const Choice &whole, int64_t length,
                                    int64_t stateTokens);
 
 /// Decides on the segments of a backward that reads no states by the rule of
 /// `chooseSplit`.
-PassEstimate chooseBackward(const Problem &problem, const Chip &chip,
+PassEstimate chooseBackward(const Workload &workload, const Chip &chip,
                             int64_t longest, const SplitRequest &request);
 
 /// Chooses schedule and lengths; `whole` is the choice of a forward that saves
 /// nothing. A caller's wish is one for both passes: segments are longer where
 /// there would be too many.
-SavingChoice chooseSaving(const Problem &problem, const Chip &chip,
+SavingChoice chooseSaving(const Workload &workload, const Chip &chip,
                           const Choice &whole, const SavingLimits &limits,
                           const SplitRequest &request);
 

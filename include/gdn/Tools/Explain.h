@@ -23,7 +23,7 @@ struct LayerChoice {
   std::map<std::string, int64_t> sizes;
   /// Tokens of a chunk; 1 token by token.
   int64_t chunkSize = 1;
-  ::gdn::cost::Problem problem;
+  ::gdn::cost::Workload workload;
   /// On a GPU the schedules; on a CPU its work alone.
   ::gdn::cost::Choice choice;
   /// On a GPU: the schedule template, and why others of its stage are not

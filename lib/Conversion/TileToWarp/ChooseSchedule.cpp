@@ -49,7 +49,7 @@ struct ChooseSchedule
   LogicalResult choose(const ScheduleTemplates &templates,
                        tile::ProgramOp program, tile::LaunchOp launch);
   StringRef readChoice(Operation *function, StringRef stage);
-  cost::Problem describe(tile::LaunchOp launch, const ProgramFacts &facts);
+  cost::Workload describe(tile::LaunchOp launch, const ProgramFacts &facts);
 };
 } // namespace
 
@@ -133,28 +133,28 @@ StringRef ChooseSchedule::readChoice(Operation *function, StringRef stage) {
 
 /// What the cost model may know of a launch: what is constant, or else what
 /// the options say.
-cost::Problem ChooseSchedule::describe(tile::LaunchOp launch,
-                                       const ProgramFacts &facts) {
+cost::Workload ChooseSchedule::describe(tile::LaunchOp launch,
+                                        const ProgramFacts &facts) {
   auto know = [](Value value, int64_t option) -> std::optional<int64_t> {
     std::optional<int64_t> constant = getConstantIntValue(value);
     if (constant && *constant >= 0)
       return constant;
     return option > 0 ? std::optional(option) : std::nullopt;
   };
-  cost::Problem problem;
+  cost::Workload workload;
   if (!facts.stage.empty())
-    problem.stage = facts.stage;
-  problem.packed = static_cast<bool>(launch.getCuSeqlens());
-  problem.sequences = know(launch.getGrid()[0], sequences);
-  problem.tokens = know(launch.getTokens(), tokens);
+    workload.stage = facts.stage;
+  workload.packed = static_cast<bool>(launch.getCuSeqlens());
+  workload.sequences = know(launch.getGrid()[0], sequences);
+  workload.tokens = know(launch.getTokens(), tokens);
   if (longest > 0)
-    problem.longest = longest;
-  problem.heads = problem.keyHeads =
+    workload.longest = longest;
+  workload.heads = workload.keyHeads =
       know(launch.getGrid()[1], 0).value_or(getArch(launch).multiprocessors);
-  problem.vTiles = facts.vTiles;
-  problem.gatesChannels = facts.gatesChannels;
-  problem.valueChannels = facts.vTiles * cost::kVTileChannels;
-  return problem;
+  workload.vTiles = facts.vTiles;
+  workload.gatesChannels = facts.gatesChannels;
+  workload.valueChannels = facts.vTiles * cost::kVTileChannels;
+  return workload;
 }
 
 /// Says of each template why it is not for the program.

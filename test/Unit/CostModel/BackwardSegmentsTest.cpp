@@ -24,9 +24,9 @@ using Kind = gdn::cost::SplitRequest::Kind;
 
 namespace {
 
-Problem packed(int64_t sequences, int64_t tokens, int64_t keyHeads,
-               int64_t heads) {
-  Problem p;
+Workload packed(int64_t sequences, int64_t tokens, int64_t keyHeads,
+                int64_t heads) {
+  Workload p;
   p.sequences = sequences;
   p.packed = true;
   p.tokens = tokens;
@@ -35,7 +35,7 @@ Problem packed(int64_t sequences, int64_t tokens, int64_t keyHeads,
   return p;
 }
 
-PassEstimate choose(const Problem &p, int64_t longest,
+PassEstimate choose(const Workload &p, int64_t longest,
                     SplitRequest request = {}) {
   return chooseBackward(p, getDefaultChip(), longest, request);
 }
@@ -73,7 +73,7 @@ std::vector<Measured> readTimes() {
 TEST(BackwardSplitTest, MeetsMeasuredTimes) {
   Chip chip = getDefaultChip();
   for (const Measured &row : readTimes()) {
-    Problem p = packed(1, row.tokens, row.keyHeads, row.heads);
+    Workload p = packed(1, row.tokens, row.keyHeads, row.heads);
     PassEstimate pass = estimateBackward(
         p, chip, row.tokens, row.segments ? row.tokens / row.segments : 0);
     double predicted = row.gates == "qla" ? pass.seconds : pass.worstSeconds();
@@ -109,7 +109,7 @@ TEST(BackwardSplitTest, GatesOfChannelsMeetMeasuredTimes) {
   Chip chip = getDefaultChip();
   for (const auto &[sizes, byGates] : readChannelTimes()) {
     auto [heads, tokens] = sizes;
-    Problem p = packed(1, tokens, heads, heads);
+    Workload p = packed(1, tokens, heads, heads);
     p.gatesChannels = true;
     for (const auto &[gates, times] : byGates)
       for (auto [segments, us] : times) {
@@ -128,7 +128,7 @@ TEST(BackwardSplitTest, GatesOfChannelsMeetMeasuredTimes) {
 TEST(BackwardSplitTest, FewHeadsWithGatesOfChannelsAreCut) {
   for (const auto &[sizes, byGates] : readChannelTimes()) {
     auto [heads, tokens] = sizes;
-    Problem p = packed(1, tokens, heads, heads);
+    Workload p = packed(1, tokens, heads, heads);
     p.gatesChannels = true;
     PassEstimate choice = choose(p, tokens);
     EXPECT_EQ(choice.length != 0, heads < 32 && tokens * heads > 30000)
@@ -150,7 +150,7 @@ TEST(BackwardSplitTest, ShortCallsThatLookAreLeftWhole) {
   SplitRequest looking;
   looking.looksAtGates = true;
   for (auto [tokens, length] : {std::pair(2048, 0), std::pair(4096, 512)}) {
-    Problem p = packed(1, tokens, 4, 4);
+    Workload p = packed(1, tokens, 4, 4);
     p.gatesChannels = true;
     EXPECT_GT(choose(p, tokens).length, 0) << tokens << " tokens";
     EXPECT_EQ(choose(p, tokens, looking).length, length) << tokens << " tokens";
@@ -200,7 +200,7 @@ TEST(BackwardSplitTest, ChoosesWhatIsFast) {
 
 TEST(BackwardSplitTest, FewHeadsOfALongSequenceAreCut) {
   for (auto [keyHeads, heads] : {std::pair(2, 4), {4, 8}, {8, 8}}) {
-    Problem p = packed(1, 32768, keyHeads, heads);
+    Workload p = packed(1, 32768, keyHeads, heads);
     PassEstimate choice = choose(p, 32768),
                  whole = choose(p, 32768, {Kind::Never});
     EXPECT_GT(choice.length, 0) << heads << " heads";
@@ -221,7 +221,7 @@ TEST(BackwardSplitTest, AFullChipIsNot) {
 }
 
 TEST(BackwardSplitTest, TheCallerDecides) {
-  Problem p = packed(1, 1000, 2, 4);
+  Workload p = packed(1, 1000, 2, 4);
   EXPECT_EQ(choose(p, 1000, {Kind::Never}).length, 0);
   EXPECT_EQ(choose(p, 1000, {Kind::Segments, 1}).length, 0);
   EXPECT_EQ(choose(p, 1000, {Kind::Segments, 3}).length, 384);

@@ -46,7 +46,7 @@ void expectFit(const char *path) {
   std::vector<MeasuredCall> calls = gdn::cost::readTimes(path);
   ASSERT_FALSE(calls.empty()) << path;
   CostDigits digits = fitCosts(calls);
-  for (const ScheduleCosts &costs : schedulesOf(calls.front().problem.stage)) {
+  for (const ScheduleCosts &costs : schedulesOf(calls.front().workload.stage)) {
     EXPECT_FALSE(costs.predicted) << path;
     ScheduleCosts fitted = withDigits(costs, digits);
     EXPECT_NEAR(costs.item.first, fitted.item.first, 1e-12) << costs.name;
@@ -67,8 +67,8 @@ TEST(CalibrationTest, RowsAreTheFit) {
 TEST(CalibrationTest, TimesArePredictedWithinATenth) {
   for (const char *path : stageTimes)
     for (const MeasuredCall &row : gdn::cost::readTimes(path)) {
-      double predicted = estimate(row.problem, getDefaultChip(),
-                                  costsOf(row.schedule, row.problem.stage))
+      double predicted = estimate(row.workload, getDefaultChip(),
+                                  costsOf(row.schedule, row.workload.stage))
                              .seconds;
       EXPECT_NEAR(predicted / row.seconds, 1, 0.1) << row.lengths;
     }
@@ -79,16 +79,16 @@ TEST(CalibrationTest, SchedulesRankAsMeasured) {
   std::vector<MeasuredCall> rows = readTimes();
   for (const MeasuredCall &a : rows)
     for (const MeasuredCall &b : rows) {
-      bool isPair = a.problem.tokens == b.problem.tokens &&
-                    a.problem.longest == b.problem.longest &&
-                    a.problem.heads == b.problem.heads &&
-                    a.problem.keyHeads == b.problem.keyHeads &&
+      bool isPair = a.workload.tokens == b.workload.tokens &&
+                    a.workload.longest == b.workload.longest &&
+                    a.workload.heads == b.workload.heads &&
+                    a.workload.keyHeads == b.workload.keyHeads &&
                     a.schedule == Schedule::CtaPerHead &&
                     b.schedule == Schedule::CtaPerVTile;
       if (!isPair)
         continue;
       ++compared;
-      Choice choice = choose(a.problem, getDefaultChip());
+      Choice choice = choose(a.workload, getDefaultChip());
       EXPECT_EQ(choice.of(Schedule::CtaPerHead).seconds <
                     choice.of(Schedule::CtaPerVTile).seconds,
                 a.seconds < b.seconds)
@@ -102,10 +102,10 @@ TEST(CalibrationTest, TheScheduleThatWasMeasuredIsChosen) {
   for (MeasuredCall &row : readTimes()) {
     if (!row.isShipped)
       continue;
-    EXPECT_EQ(choose(row.problem, getDefaultChip()).schedule, row.schedule)
+    EXPECT_EQ(choose(row.workload, getDefaultChip()).schedule, row.schedule)
         << row.lengths;
-    row.problem.longest.reset();
-    EXPECT_EQ(choose(row.problem, getDefaultChip()).schedule, row.schedule)
+    row.workload.longest.reset();
+    EXPECT_EQ(choose(row.workload, getDefaultChip()).schedule, row.schedule)
         << row.lengths << ", unknown";
   }
 }

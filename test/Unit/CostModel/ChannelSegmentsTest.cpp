@@ -15,22 +15,22 @@ namespace {
 
 /// A call of gdn.chunk_kda of one sequence: raw gates in bf16, both states.
 struct Call {
-  Problem problem;
+  Workload workload;
   Chip chip = getDefaultChip(132);
   SplitRequest request;
 
   Call(int64_t heads, int64_t tokens) {
-    problem.sequences = 1;
-    problem.tokens = tokens;
-    problem.keyHeads = problem.heads = heads;
-    problem.gatesChannels = true;
-    problem.gateBytes = 2 + 128 * 2;
-    problem.stateBytes = 8;
+    workload.sequences = 1;
+    workload.tokens = tokens;
+    workload.keyHeads = workload.heads = heads;
+    workload.gatesChannels = true;
+    workload.gateBytes = 2 + 128 * 2;
+    workload.stateBytes = 8;
     request.ownStarts = request.samplesGates = true;
   }
 
   SplitChoice split() const {
-    return chooseSplit(problem, chip, choose(problem, chip), request);
+    return chooseSplit(workload, chip, choose(workload, chip), request);
   }
 };
 
@@ -126,9 +126,9 @@ TEST(ChannelSegmentsTest, ShortCallsThatLookAreLeftWhole) {
 // The host may not know how long the longest one is.
 TEST(ChannelSegmentsTest, PackedSequencesAreLeftWholeHoweverLong) {
   Call call(24, 16384);
-  call.problem.packed = true;
-  call.problem.sequences = 2;
-  EXPECT_LT(choose(call.problem, call.chip).longest, 16384);
+  call.workload.packed = true;
+  call.workload.sequences = 2;
+  EXPECT_LT(choose(call.workload, call.chip).longest, 16384);
   SplitChoice choice = call.split();
   ASSERT_TRUE(choice.splits);
   EXPECT_EQ(choice.best->longerLength, 16384);

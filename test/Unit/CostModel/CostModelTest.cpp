@@ -21,8 +21,8 @@ namespace {
 Chip hopper() { return getDefaultChip(); }
 
 /// Sequences of one length.
-Problem batch(int64_t sequences, int64_t length, int64_t heads) {
-  Problem p;
+Workload batch(int64_t sequences, int64_t length, int64_t heads) {
+  Workload p;
   p.sequences = sequences;
   p.tokens = length;
   p.heads = heads;
@@ -30,16 +30,16 @@ Problem batch(int64_t sequences, int64_t length, int64_t heads) {
   return p;
 }
 
-Problem packed(int64_t sequences, int64_t tokens, int64_t heads,
-               std::optional<int64_t> longest = std::nullopt) {
-  Problem p = batch(sequences, tokens / sequences, heads);
+Workload packed(int64_t sequences, int64_t tokens, int64_t heads,
+                std::optional<int64_t> longest = std::nullopt) {
+  Workload p = batch(sequences, tokens / sequences, heads);
   p.tokens = tokens;
   p.packed = true;
   p.longest = longest;
   return p;
 }
 
-double secondsOf(const Problem &p, Schedule schedule) {
+double secondsOf(const Workload &p, Schedule schedule) {
   return estimate(p, hopper(), costsOf(schedule)).seconds;
 }
 
@@ -53,7 +53,7 @@ TEST(CostModelTest, FlopAreThoseOfChunksOf64) {
 }
 
 TEST(CostModelTest, BytesAreThoseOfTheArrays) {
-  Problem p = batch(2, 100, 4);
+  Workload p = batch(2, 100, 4);
   p.keyHeads = 2;
   // q and k, v and o, gate and beta.
   double tokens = 200 * (2 * 2 * 128 * 2 + 2 * 4 * 128 * 2 + 4 * 8);
@@ -64,13 +64,13 @@ TEST(CostModelTest, BytesAreThoseOfTheArrays) {
 
 TEST(CostModelTest, TheFloorIsTheLargerOfFlopAndBytes) {
   Chip chip = hopper();
-  Problem shared = batch(4, 8192, 64);
+  Workload shared = batch(4, 8192, 64);
   shared.keyHeads = 16;
   Choice choice = choose(shared, chip);
   EXPECT_DOUBLE_EQ(choice.floorSeconds, choice.flop / chip.flopPerSecond);
   EXPECT_GT(choice.utilisation(), 0.5);
   EXPECT_LT(choice.utilisation(), 1);
-  Problem oneToken = batch(4096, 1, 64);
+  Workload oneToken = batch(4096, 1, 64);
   oneToken.stateBytes = 8;
   choice = choose(oneToken, chip);
   EXPECT_DOUBLE_EQ(choice.floorSeconds, choice.bytes / chip.bytesPerSecond);
@@ -90,7 +90,7 @@ TEST(CostModelTest, OneWaveIsItsLongestItem) {
 }
 
 TEST(CostModelTest, TokenByTokenEndsWithTheBytesOrWithTheTokens) {
-  Problem p = batch(256, 1, 32);
+  Workload p = batch(256, 1, 32);
   p.stage = kTokenStage;
   p.stateBytes = 8;
   Choice many = choose(p, hopper());
@@ -106,7 +106,7 @@ TEST(CostModelTest, TokenByTokenEndsWithTheBytesOrWithTheTokens) {
   EXPECT_NEAR(tokens.chosen().seconds - one, 15 * tokenSchedule().chunk.first,
               0.3e-6);
   // One token is no chunk's work, a long sequence is.
-  Problem chunks = batch(1, 1, 32);
+  Workload chunks = batch(1, 1, 32);
   EXPECT_LT(one, choose(chunks, hopper()).chosen().seconds);
   p.tokens = chunks.tokens = 4096;
   EXPECT_GT(choose(p, hopper()).chosen().seconds,
@@ -126,7 +126,7 @@ TEST(CostModelTest, OneTokenIsPredictedAsMeasured) {
                        {32, 35.20e-6, 37.59e-6},
                        {64, 67.48e-6, 70.03e-6},
                        {256, 261.84e-6, 265.33e-6}}) {
-    Problem p = batch(now.sequences, 1, 32);
+    Workload p = batch(now.sequences, 1, 32);
     p.stage = kTokenStage;
     p.keyHeads = 16;
     p.stateBytes = 8;
@@ -154,7 +154,7 @@ TEST(CostModelTest, SeveralTokensArePredictedAsMeasured) {
                        {64, 4, 118.99e-6},
                        {64, 8, 209.49e-6},
                        {64, 32, 769.38e-6}}) {
-    Problem p = batch(now.sequences, now.tokens, 32);
+    Workload p = batch(now.sequences, now.tokens, 32);
     p.stage = kTokenStage;
     p.keyHeads = 16;
     p.stateBytes = 8;
@@ -173,7 +173,7 @@ TEST(CostModelTest, GatesOfChannelsTakeTheTimeMeasured) {
         Measured{1, 8192, 64, 291e-6}, Measured{8, 1024, 64, 356e-6},
         Measured{1, 8192, 32, 285e-6}, Measured{8, 1024, 32, 181e-6},
         Measured{1, 8192, 12, 279e-6}}) {
-    Problem p = batch(sequences, tokens, heads);
+    Workload p = batch(sequences, tokens, heads);
     p.gatesChannels = true;
     p.gateBytes = 4 + 128 * 2;
     Estimate found = estimate(p, hopper(), costsOf(Schedule::CtaPerVTile));
@@ -192,11 +192,11 @@ TEST(CostModelTest, StagesThatNobodyMeasuredArePredictedByFlop) {
   ScheduleCosts costs = costsOf(Schedule::CtaPerHead, "run");
   EXPECT_TRUE(costs.predicted);
   EXPECT_DOUBLE_EQ(costs.chunk.first, forward.chunk.first);
-  Problem other = batch(8, 4096, 64);
+  Workload other = batch(8, 4096, 64);
   other.stage = "run";
   EXPECT_TRUE(choose(other, getDefaultChip()).chosen().predicted);
   // The state pass reads neither queries nor writes an output.
-  Problem p = batch(2, 100, 4);
+  Workload p = batch(2, 100, 4);
   p.stage = "state_pass";
   EXPECT_EQ(countBytes(p), 200 * (2 * 4 * 128 * 2 + 4 * 8));
 }
@@ -210,8 +210,8 @@ TEST(CostModelTest, ItemsStartWhereAMultiprocessorIsFree) {
         int64_t others = (6400 - longest) / std::max<int64_t>(sequences - 1, 1);
         if (others > longest)
           continue;
-        Problem p = packed(sequences, longest + (sequences - 1) * others, heads,
-                           longest);
+        Workload p = packed(sequences, longest + (sequences - 1) * others,
+                            heads, longest);
         ScheduleCosts costs = costsOf(Schedule::CtaPerHead);
         double item = costs.item.first + costs.item.further,
                chunk = costs.chunk.first + costs.chunk.further, end = 0;
@@ -234,7 +234,7 @@ TEST(CostModelTest, ItemsStartWhereAMultiprocessorIsFree) {
 }
 
 TEST(CostModelTest, BytesMayTakeLonger) {
-  Problem p = batch(132, 1, 1);
+  Workload p = batch(132, 1, 1);
   p.stateBytes = 8;
   Chip slow = {132, 790e12, 1e9};
   Estimate found = estimate(p, slow, costsOf(Schedule::CtaPerHead));
@@ -260,7 +260,7 @@ TEST(CostModelTest, CtasThatTakeItemsInTurnAreAsManyAsMultiprocessors) {
 }
 
 TEST(CostModelTest, NothingToDoTakesNoTime) {
-  Problem p = packed(1, 0, 64);
+  Workload p = packed(1, 0, 64);
   p.sequences = 0;
   Choice choice = choose(p, hopper());
   EXPECT_EQ(choice.chosen().seconds, 0);
@@ -307,8 +307,8 @@ TEST(CostModelTest, TwoSequencesAreTakenForUnequalMoreForEqual) {
 TEST(CostModelTest, NeitherChoiceIsSafe) {
   for (int64_t sequences : {2, 4, 8}) {
     int64_t heads = 128 / sequences;
-    Problem equal = batch(sequences, 32768 / sequences, heads),
-            one = packed(sequences, 32768, heads, 32768);
+    Workload equal = batch(sequences, 32768 / sequences, heads),
+             one = packed(sequences, 32768, heads, 32768);
     double ofSplit = secondsOf(equal, Schedule::CtaPerVTile) /
                      secondsOf(equal, Schedule::CtaPerHead),
            ofWhole = secondsOf(one, Schedule::CtaPerHead) /
@@ -319,7 +319,7 @@ TEST(CostModelTest, NeitherChoiceIsSafe) {
 }
 
 TEST(CostModelTest, WhatIsUnknownIsMany) {
-  Problem p;
+  Workload p;
   p.heads = 1;
   EXPECT_EQ(choose(p, hopper()).schedule, Schedule::CtaPerHead);
   p.sequences = 1;
@@ -334,7 +334,7 @@ TEST(CostModelTest, AnySizeHasAChoice) {
   constexpr int64_t most = std::numeric_limits<int64_t>::max();
   for (bool isPacked : {false, true})
     for (int64_t size : {most, int64_t(0), int64_t(-1)}) {
-      Problem p = batch(size, size, size);
+      Workload p = batch(size, size, size);
       p.packed = isPacked;
       p.longest = size;
       p.vTiles = size;
@@ -370,7 +370,7 @@ TEST(CostModelTest, ALoserHasAReason) {
 
 // Four parts have no room in one CTA, one part is whole.
 TEST(CostModelTest, PartsDecideWhatFits) {
-  Problem p = batch(8, 4096, 64);
+  Workload p = batch(8, 4096, 64);
   p.valueChannels = 256;
   p.vTiles = 4;
   Choice choice = choose(p, hopper());

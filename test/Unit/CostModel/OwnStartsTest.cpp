@@ -63,20 +63,20 @@ TEST(OwnStartsTest, TimesArePredicted) {
 /// A sequence's predicted seconds in segments of one length, and what chooses
 /// between lengths.
 struct Call {
-  Problem problem;
+  Workload workload;
   Chip chip = getDefaultChip(132);
   SplitRequest request;
 
   Call(int64_t heads, int64_t tokens, int64_t sequences = 1) {
-    problem.sequences = sequences;
-    problem.packed = true;
-    problem.tokens = tokens;
-    problem.keyHeads = problem.heads = heads;
+    workload.sequences = sequences;
+    workload.packed = true;
+    workload.tokens = tokens;
+    workload.keyHeads = workload.heads = heads;
     request.ownStarts = true;
   }
-  Choice whole() const { return choose(problem, chip); }
+  Choice whole() const { return choose(workload, chip); }
   SplitChoice split() const {
-    return chooseSplit(problem, chip, whole(), request);
+    return chooseSplit(workload, chip, whole(), request);
   }
 };
 
@@ -88,7 +88,7 @@ TEST(OwnStartsTest, TimesOfTodaysKernelsArePredicted) {
     ASSERT_EQ(fields.size(), 7u);
     Call call(std::stoll(fields[1]), std::stoll(fields[2]));
     SplitEstimate estimate = estimateSplit(
-        call.problem, call.chip, call.whole(),
+        call.workload, call.chip, call.whole(),
         {std::stoll(fields[4]), std::stoll(fields[5])}, call.request);
     double predicted =
         fields[3] == "qla" ? estimate.seconds() : estimate.slowSeconds();

@@ -23,9 +23,9 @@ using Kind = gdn::cost::SplitRequest::Kind;
 
 namespace {
 
-Problem packed(int64_t sequences, int64_t tokens, int64_t keyHeads,
-               int64_t heads, int64_t longest) {
-  Problem p;
+Workload packed(int64_t sequences, int64_t tokens, int64_t keyHeads,
+                int64_t heads, int64_t longest) {
+  Workload p;
   p.sequences = sequences;
   p.packed = true;
   p.tokens = tokens;
@@ -37,11 +37,11 @@ Problem packed(int64_t sequences, int64_t tokens, int64_t keyHeads,
 }
 
 /// The segments that the package has memory for (python/gdn/kernels.json).
-SavingLimits limitsOf(const Problem &p) {
+SavingLimits limitsOf(const Workload &p) {
   return {64, std::min<int64_t>(*p.tokens / 1024, 128 / p.heads)};
 }
 
-SavingChoice choose(const Problem &p, SplitRequest request = {}) {
+SavingChoice choose(const Workload &p, SplitRequest request = {}) {
   Chip chip = getDefaultChip();
   return chooseSaving(p, chip, gdn::cost::choose(p, chip), limitsOf(p),
                       request);
@@ -49,7 +49,7 @@ SavingChoice choose(const Problem &p, SplitRequest request = {}) {
 
 /// A row of docs/data/saving-h200.csv, with gates of FlashQLA's benchmark.
 struct Measured {
-  Problem problem;
+  Workload workload;
   int64_t segments;
   Schedule schedule;
   double forward, backward;
@@ -68,7 +68,7 @@ std::vector<Measured> readTimes() {
     int64_t tokens = lengths.substr(0, 2) == "32" ? 32768 : 8192;
     bool isOne = lengths.find("seq") == std::string::npos;
     int64_t longest = isOne ? tokens : tokens == 32768 ? 9932 : 3157;
-    row.problem = packed(isOne ? 1 : 8, tokens, keyHeads, heads, longest);
+    row.workload = packed(isOne ? 1 : 8, tokens, keyHeads, heads, longest);
     row.schedule = *findSchedule(fields.at(4));
     rows.push_back(row);
   }
@@ -77,9 +77,9 @@ std::vector<Measured> readTimes() {
 }
 
 std::string nameOf(const Measured &row) {
-  return std::to_string(row.problem.heads) + " heads, " +
-         std::to_string(*row.problem.sequences) + " of " +
-         std::to_string(*row.problem.tokens) + " tokens, " +
+  return std::to_string(row.workload.heads) + " heads, " +
+         std::to_string(*row.workload.sequences) + " of " +
+         std::to_string(*row.workload.tokens) + " tokens, " +
          std::to_string(row.segments) + " segments, " +
          std::string(row.schedule.name);
 }
@@ -87,7 +87,7 @@ std::string nameOf(const Measured &row) {
 TEST(SavingTest, MeetsMeasuredTimes) {
   Chip chip = getDefaultChip();
   for (const Measured &row : readTimes()) {
-    const Problem &p = row.problem;
+    const Workload &p = row.workload;
     Choice whole = gdn::cost::choose(p, chip);
     int64_t length = row.segments ? *p.tokens / row.segments : 0;
     double forward =
@@ -106,8 +106,8 @@ TEST(SavingTest, MeetsMeasuredTimes) {
 }
 
 /// So many sequences as one row of docs/data/following-h200.csv has them.
-Problem followingProblem(int64_t keyHeads, int64_t heads,
-                         const std::string &lengths) {
+Workload followingProblem(int64_t keyHeads, int64_t heads,
+                          const std::string &lengths) {
   if (lengths == "32k-8seq")
     return packed(8, 32768, keyHeads, heads, 9932);
   size_t cross = lengths.find('x');
@@ -125,8 +125,8 @@ TEST(SavingTest, FollowingGradientsMeetMeasuredTimes) {
     const std::string &lengths = fields.at(2), &schedule = fields.at(3);
     double us = std::stod(fields.at(4));
     std::string sizes = lengths + ", " + fields.at(0);
-    Problem p = followingProblem(std::stoll(fields.at(0)),
-                                 std::stoll(fields.at(1)), lengths);
+    Workload p = followingProblem(std::stoll(fields.at(0)),
+                                  std::stoll(fields.at(1)), lengths);
     double predicted = estimateFollowingBackward(p, chip, *p.longest, 128,
                                                  *findSchedule(schedule));
     EXPECT_LE(std::abs(predicted * 1e6 / us - 1), 0.12)
@@ -149,7 +149,7 @@ TEST(SavingTest, ChoosesWhatIsFast) {
   // Of forwards and of backwards, which are cut apart.
   std::map<std::array<int64_t, 5>, double> best, chosen;
   for (const Measured &row : readTimes()) {
-    const Problem &p = row.problem;
+    const Workload &p = row.workload;
     SavingChoice choice = choose(p);
     auto note = [&](bool isForward, const PassEstimate &found, double us) {
       std::array<int64_t, 5> sizes = {isForward, p.keyHeads, p.heads,
@@ -201,7 +201,7 @@ TEST(SavingTest, CutsTheForwardAlone) {
 }
 
 TEST(SavingTest, TheCallerDecides) {
-  Problem p = packed(1, 32768, 4, 8, 32768);
+  Workload p = packed(1, 32768, 4, 8, 32768);
   auto lengthOf = [&](SplitRequest request) {
     SavingChoice choice = choose(p, request);
     EXPECT_EQ(choice.forward.length, choice.backward.length);
@@ -215,12 +215,12 @@ TEST(SavingTest, TheCallerDecides) {
   EXPECT_EQ(lengthOf({Kind::Length, 64}), 1984);
   EXPECT_EQ(lengthOf({Kind::Length, 32768}), 0);
   // Of packed sequences nobody knows the longest.
-  Problem some = packed(7, 4096, 4, 8, 700);
+  Workload some = packed(7, 4096, 4, 8, 700);
   EXPECT_EQ(choose(some, {Kind::Length, 1024}).forward.length, 1024);
 }
 
 TEST(SavingTest, WithoutGatesNothingIsForgotten) {
-  Problem p = packed(1, 32768, 8, 16, 32768);
+  Workload p = packed(1, 32768, 8, 16, 32768);
   SplitRequest request;
   request.decays = false;
   SavingChoice never = choose(p, request), some = choose(p);
@@ -233,7 +233,7 @@ TEST(SavingTest, WithoutGatesNothingIsForgotten) {
 /// backward.
 TEST(SavingTest, GatesOfChannelsPayInManyWorkItems) {
   struct {
-    Problem problem;
+    Workload workload;
     double forward, both;
     bool pays;
   } cases[] = {{packed(1, 8192, 12, 12, 8192), 328.5, 790, false},
@@ -259,7 +259,7 @@ TEST(SavingTest, GatesOfChannelsPayInManyWorkItems) {
 
 /// A caller may have no size choose the schedule.
 TEST(Saving, ASizeNeedNotChooseTheSchedule) {
-  Problem p = packed(1, 8192, 4, 8, 8192);
+  Workload p = packed(1, 8192, 4, 8, 8192);
   Chip chip = getDefaultChip();
   SavingLimits limits = limitsOf(p);
   limits.hasSegments = false;

@@ -15,9 +15,9 @@ using Kind = gdn::cost::SplitRequest::Kind;
 
 namespace {
 
-Problem packed(int64_t sequences, int64_t tokens, int64_t heads,
-               std::optional<int64_t> longest = std::nullopt) {
-  Problem p;
+Workload packed(int64_t sequences, int64_t tokens, int64_t heads,
+                std::optional<int64_t> longest = std::nullopt) {
+  Workload p;
   p.sequences = sequences;
   p.packed = true;
   p.tokens = tokens;
@@ -26,7 +26,7 @@ Problem packed(int64_t sequences, int64_t tokens, int64_t heads,
   return p;
 }
 
-SplitChoice split(const Problem &p, SplitRequest request = {}) {
+SplitChoice split(const Workload &p, SplitRequest request = {}) {
   Chip chip = getDefaultChip();
   return chooseSplit(p, chip, choose(p, chip), request);
 }
@@ -63,7 +63,7 @@ TEST(SplitTest, OfASkewedBatchTheLongOneIs) {
 }
 
 TEST(SplitTest, TheCallerDecides) {
-  Problem p = packed(1, 32768, 8);
+  Workload p = packed(1, 32768, 8);
   EXPECT_FALSE(split(p, {Kind::Never, 0}).splits);
   EXPECT_FALSE(split(p, {Kind::Segments, 1}).splits);
   SplitChoice four = split(packed(1, 32700, 64), {Kind::Segments, 4});
@@ -125,7 +125,7 @@ TEST(SplitTest, WithoutGatesNoSegmentForgets) {
 // slow gates cost no more than none that decays.
 TEST(SplitTest, SlowGatesCostAtMostWhatNoDecayCosts) {
   Chip chip = getDefaultChip();
-  Problem p = packed(33, 65536, 8, 49152);
+  Workload p = packed(33, 65536, 8, 49152);
   for (int64_t length : {8192, 16384, 24576}) {
     SplitEstimate now = estimateSplit(p, chip, choose(p, chip), {length}, {});
     EXPECT_LE(now.slowGateSeconds, now.noDecaySeconds) << length << " tokens";
@@ -136,7 +136,7 @@ TEST(SplitTest, GatesOfChannelsAreCutWhereMultiprocessorsAreIdle) {
   SplitRequest request;
   request.ownStarts = request.samplesGates = true;
   auto splitChannels = [&](int64_t heads) {
-    Problem p = packed(1, 8192, heads);
+    Workload p = packed(1, 8192, heads);
     p.gatesChannels = true;
     p.gateBytes = 4 + 128 * 2;
     return split(p, request);

@@ -99,13 +99,13 @@ public:
   explicit SweepModel(SplitRequest request) : request(request) {}
 
   SplitChoice choose(const Sweep &sweep) const {
-    Problem p = problemOf(sweep);
+    Workload p = workloadOf(sweep);
     return chooseSplit(p, chip, cost::choose(p, chip), request);
   }
 
   /// Seconds of segments of one length, all kernels with a CTA a head.
   double predict(const Sweep &sweep, CutCounts cut) const {
-    Problem p = problemOf(sweep);
+    Workload p = workloadOf(sweep);
     auto [segments, parts] = cut;
     Choice whole = cost::choose(p, chip);
     int64_t pieces = segments * parts, chunks = (sweep.tokens + 31) / 32;
@@ -164,8 +164,8 @@ public:
   }
 
 private:
-  static Problem problemOf(const Sweep &sweep) {
-    Problem p;
+  static Workload workloadOf(const Sweep &sweep) {
+    Workload p;
     p.sequences = 1;
     p.packed = true;
     p.tokens = sweep.tokens;

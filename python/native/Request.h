@@ -1,4 +1,4 @@
-//===- Problem.h - A call's arguments ---------------------------*- C++ -*-===//
+//===- Request.h - A call's arguments ---------------------------*- C++ -*-===//
 //
 // Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GDN_PYTHON_NATIVE_PROBLEM_H
-#define GDN_PYTHON_NATIVE_PROBLEM_H
+#ifndef GDN_PYTHON_NATIVE_REQUEST_H
+#define GDN_PYTHON_NATIVE_REQUEST_H
 
 #include "gdn-c/Calls.h"
 
@@ -55,11 +55,11 @@ struct Device {
 
 /// What functions call a gate's domain, and the least logarithm that it makes,
 /// or null.
-struct GateDomain {
+struct GateFact {
   const char *fact, *lowerBound;
 };
 
-inline constexpr GateDomain allGateDomains[] = {
+inline constexpr GateFact allGateDomains[] = {
 #define GDN_GATE_DOMAIN(key, name, fact, bound) {fact, bound},
 #include "Manifest.inc"
 };
@@ -76,7 +76,7 @@ struct Options {
 #define GDN_OPTION(field, width) uint64_t field : width = 0;
 #include "Manifest.inc"
 
-  const GateDomain &gateForm() const { return allGateDomains[gateDomain]; }
+  const GateFact &gateForm() const { return allGateDomains[gateDomain]; }
 };
 
 /// Where the arrays of a call are, in the package's order. In a backward the
@@ -104,7 +104,7 @@ struct At {
 enum class Kind : uint8_t { Forward, Saving, Backward };
 
 /// The arguments of a call.
-struct Problem : Options {
+struct Request : Options {
   Kind kind = Kind::Forward;
   /// By their places.
   std::array<Array, At::end> arrays;
@@ -139,7 +139,7 @@ struct Error {
 
 /// Says where a call keeps states that has them in its pool, after tokens in
 /// place of a final state: rows [N, steps] may be those of the pool.
-void settleSteps(Problem &problem);
+void settleSteps(Request &request);
 
 /// "cpu", "cuda:0".
 std::string nameOf(Device device);
@@ -159,12 +159,12 @@ const GdnCallTable &allFunctions();
 /// A forward that saves writes `writes` and `states`, too; there may be memory
 /// for more states than it has. Gradients of tokens in no sequence are zeros.
 /// With `savesStates` they are made of what was saved, and v is not read.
-void run(const Problem &problem, void *stream, GdnAllocate allocate,
+void run(const Request &request, void *stream, GdnAllocate allocate,
          void *user);
 
 /// What a described call would run as JSON, where nobody has allocated
 /// gradients and what is saved.
-std::string describe(Problem problem);
+std::string describe(Request request);
 
 /// Compares boundaries and rows of a pool, which may be absent, with the rules
 /// of a call (gdnCallCheckValues).
@@ -172,9 +172,9 @@ void checkValues(const Array &boundaries, const Array &rows, int64_t tokens,
                  int64_t first, int64_t count);
 
 /// Whether a step of training is predicted to take less time if its forward
-/// saves states. Of the problem only extents, options and the device are read.
-bool predictSaving(const Problem &problem, bool hasSegments);
+/// saves states. Of the request only extents, options and the device are read.
+bool predictSaving(const Request &request, bool hasSegments);
 
 } // namespace gdn::native
 
-#endif // GDN_PYTHON_NATIVE_PROBLEM_H
+#endif // GDN_PYTHON_NATIVE_REQUEST_H
