@@ -113,7 +113,7 @@ CutKind gdn::calls::cutOf(const GdnVariantDesc &variant) {
     std::string_view name = function.args[i].name;
     kind.isCut |= name == "segment_length";
     kind.hasParts |= name == "segment_parts";
-    kind.isSampled |= name == "longer_segment_length";
+    kind.hasTwoLengths |= name == "longer_segment_length";
   }
   return kind;
 }

@@ -122,9 +122,9 @@ static void chooseSegments(const Call &call, const GdnEntryDesc *chunks,
                  {.isCut = true, .hasParts = true});
   request.ownStarts = ownStarts;
   request.looksAtGates = ownStarts && ownStarts->looks_at_gates;
-  request.samplesGates =
+  request.hasTwoLengths =
       findFaster(call, chunks, Schedule::CtaPerHead.name,
-                 {.isCut = true, .hasParts = true, .isSampled = true});
+                 {.isCut = true, .hasParts = true, .hasTwoLengths = true});
   chosen.split = cost::chooseSplit(workload, chip, chosen.whole, request);
   if (!chosen.split.splits)
     return;

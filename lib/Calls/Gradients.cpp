@@ -41,7 +41,7 @@ cost::SavingChoice gdn::calls::chooseSaving(const Call &call, bool hasSegments,
   // A forward that saves nothing has segments in most forms that may save, and
   // with a gate a channel even if the others have none, of either of two
   // lengths.
-  request.samplesGates = call.hasChannelGates();
+  request.hasTwoLengths = call.hasChannelGates();
   request.ownStarts = hasSegments || call.hasChannelGates();
   if (!request.ownStarts)
     request = {cost::SplitRequest::Kind::Never};

@@ -96,7 +96,7 @@ const GdnEntryDesc *findEntry(const GdnCallTable &table,
 /// How the functions of a variant cut sequences, and whether the bits of one
 /// depend on the gates of others.
 struct CutKind {
-  bool isCut = false, hasParts = false, isSampled = false, isLate = false,
+  bool isCut = false, hasParts = false, hasTwoLengths = false, isLate = false,
        looksAtGates = false;
 
   bool operator==(const CutKind &) const = default;

@@ -168,7 +168,7 @@ static SplitEstimate addSecondLength(const Workload &p, const Chip &chip,
                                      const Choice &whole,
                                      const SplitRequest &request,
                                      const SplitEstimate &cut, int64_t waves) {
-  if (!request.samplesGates || !request.decays || cut.parts > 1)
+  if (!request.hasTwoLengths || !request.decays || cut.parts > 1)
     return cut;
   if (p.gatesChannels)
     return addLonger(p, chip, whole, request, cut);
@@ -235,7 +235,7 @@ static std::optional<SplitEstimate> findBest(const Workload &p,
                             least),
                  parts, Schedule::CtaPerHead, waves);
     // Without a scan forwards fill the multiprocessors alone.
-    if (request.ownStarts && request.samplesGates && !liveHeads(p))
+    if (request.ownStarts && request.hasTwoLengths && !liveHeads(p))
       consider(
           findLength(sequences, p.chunkTokens,
                      waves * chip.multiprocessors / (p.heads * ctasOfHead(p)),

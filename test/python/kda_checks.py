@@ -96,7 +96,7 @@ def test_two_lengths(heads, lengths):
     choice = gdn.explain(q, q, q, g, beta, output_final_state=True, **words)
     assert bool(choice.split and choice.split.splits) == (lengths is not None)
     assert lengths is None or (choice.split.length, choice.split.longer_length) == lengths
-    assert ("own_sampled" in choice.kernel) == (heads == 32)
+    assert ("own_two_lengths" in choice.kernel) == (heads == 32)
 
 
 @pytest.mark.parametrize("shape", [(96 * 128,), (96, 128)])

@@ -45,7 +45,7 @@ struct SplitRequest {
   bool ownStarts = false;
   /// Whether kernels may look at the gates, and then choose between two
   /// lengths.
-  bool samplesGates = false;
+  bool hasTwoLengths = false;
   /// Whether functions have kernels for gates of any strength and kernels for
   /// those that keep a bound, of which the device lets one kind leave.
   bool looksAtGates = false;
@@ -53,7 +53,7 @@ struct SplitRequest {
   bool operator==(const SplitRequest &other) const {
     return kind == other.kind && value == other.value &&
            decays == other.decays && ownStarts == other.ownStarts &&
-           samplesGates == other.samplesGates &&
+           hasTwoLengths == other.hasTwoLengths &&
            looksAtGates == other.looksAtGates;
   }
 };

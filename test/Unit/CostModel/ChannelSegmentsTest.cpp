@@ -26,7 +26,7 @@ struct Call {
     workload.gatesChannels = true;
     workload.gateBytes = 2 + 128 * 2;
     workload.stateBytes = 8;
-    request.ownStarts = request.samplesGates = true;
+    request.ownStarts = request.hasTwoLengths = true;
   }
 
   SplitChoice split() const {
@@ -139,7 +139,7 @@ TEST(ChannelSegmentsTest, WithoutASampleFewHeadsAreCut) {
   for (auto [heads, splits] :
        {std::pair(96, false), std::pair(32, false), std::pair(12, true)}) {
     Call call(heads, 8192);
-    call.request.samplesGates = false;
+    call.request.hasTwoLengths = false;
     EXPECT_EQ(call.split().splits, splits) << heads << " heads";
   }
 }

@@ -106,7 +106,7 @@ TEST(OwnStartsTest, TheDeviceChoosesOfTwoLengths) {
   Call call(8, 32768);
   SplitEstimate one = *call.split().best;
   EXPECT_EQ(one.longerLength, 0);
-  call.request.samplesGates = true;
+  call.request.hasTwoLengths = true;
   SplitEstimate two = *call.split().best;
   EXPECT_EQ(two.longerLength, one.length);
   EXPECT_LT(two.length, one.length);
@@ -132,7 +132,7 @@ TEST(OwnStartsTest, ACallersLengthIsNeverLate) {
 
 TEST(OwnStartsTest, OneLengthWhereTheCallerSaysIt) {
   Call call(8, 32768);
-  call.request.samplesGates = true;
+  call.request.hasTwoLengths = true;
   call.request.kind = SplitRequest::Kind::Segments;
   call.request.value = 16;
   EXPECT_EQ(call.split().best->longerLength, 0);

@@ -247,7 +247,7 @@ TEST(SavingTest, GatesOfChannelsPayInManyWorkItems) {
     SavingLimits limits = limitsOf(p);
     limits.hasSegments = false;
     SplitRequest request;
-    request.ownStarts = request.samplesGates = true;
+    request.ownStarts = request.hasTwoLengths = true;
     SavingChoice found =
         chooseSaving(p, chip, gdn::cost::choose(p, chip), limits, request);
     if (forward)

@@ -134,7 +134,7 @@ TEST(SplitTest, SlowGatesCostAtMostWhatNoDecayCosts) {
 
 TEST(SplitTest, GatesOfChannelsAreCutWhereMultiprocessorsAreIdle) {
   SplitRequest request;
-  request.ownStarts = request.samplesGates = true;
+  request.ownStarts = request.hasTwoLengths = true;
   auto splitChannels = [&](int64_t heads) {
     Workload p = packed(1, 8192, heads);
     p.gatesChannels = true;

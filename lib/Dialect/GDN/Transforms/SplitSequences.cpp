@@ -165,9 +165,9 @@ static Cut readCutOfCall(Operation *op, Cut cut) {
 
 /// Checks that a forward may be cut into parts of segments.
 static LogicalResult checkParts(FusedStageOp op, const Cut &cut) {
-  if (cut.longerOfCall && !maySampleGates(op))
-    return op->emitOpError("expected log gates a head, or gates a channel, to "
-                           "sample by ")
+  if (cut.longerOfCall && !mayHaveTwoLengths(op))
+    return op->emitOpError("expected log gates a head, or gates a channel, "
+                           "with ")
            << GDNDialect::kLongerSegmentLength << ", got others";
   if (!mayRunBefore(op, cut) || op.getStateInterval() || op.getStateIndices())
     return op->emitOpError("expected side-by-side, a decay-tolerance and a "

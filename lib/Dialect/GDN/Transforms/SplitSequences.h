@@ -43,7 +43,7 @@ bool mayRunBefore(DeltaRuleOpInterface op, const Cut &cut);
 /// Whether the gates of a layer may choose between two lengths: a sample tells
 /// which heads keep their states by logarithms, and of a gate a channel the
 /// stage that finds where segments begin does.
-bool maySampleGates(DeltaRuleOpInterface op);
+bool mayHaveTwoLengths(DeltaRuleOpInterface op);
 
 /// What the forward and the backward of a split have in common: the states
 /// before all segments.

@@ -27,7 +27,7 @@ bool gdn::mayRunBefore(DeltaRuleOpInterface op, const Cut &cut) {
   return cut.ownStarts && cut.sideBySide && mayForget(op, cut);
 }
 
-bool gdn::maySampleGates(DeltaRuleOpInterface op) {
+bool gdn::mayHaveTwoLengths(DeltaRuleOpInterface op) {
   return op.getGate() &&
          (isChannelGate(op) || op.getGateDomain() == GateDomain::Log);
 }
@@ -83,7 +83,7 @@ void Splitter<Op>::cutSequences(IntegerAttr chunkSize, bool runsBefore,
   bool isChosen =
       cut.longerOfCall ||
       (cut.fewerSegments && (!hasChannels || cut.fewerSegments.getInt() == 1));
-  bool chooses = runsBefore && isChosen && maySampleGates(op),
+  bool chooses = runsBefore && isChosen && mayHaveTwoLengths(op),
        leavesWhole = chooses && hasChannels, samples = chooses && !hasChannels;
   if (leavesWhole)
     for (Dim dim : {Dim::S, Dim::H})

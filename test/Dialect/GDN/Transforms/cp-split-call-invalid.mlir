@@ -52,7 +52,7 @@ func.func @no_parts(%q: tensor<1x64x1x64xbf16>, %beta: tensor<1x64x1xf32>, %leng
 
 func.func @linear(%q: tensor<1x64x1x64xbf16>, %beta: tensor<1x64x1xf32>, %length: index {gdn.cut = "segment_length"},
     %parts: index {gdn.cut = "segment_parts"}, %longer: index {gdn.cut = "longer_segment_length"}) -> tensor<1x64x1x64xbf16> {
-  // expected-error @below {{expected log gates a head, or gates a channel, to sample by longer_segment_length, got others}}
+  // expected-error @below {{expected log gates a head, or gates a channel, with longer_segment_length, got others}}
   %o = gdn.stage.fused q(%q : tensor<1x64x1x64xbf16>) k(%q : tensor<1x64x1x64xbf16>) v(%q : tensor<1x64x1x64xbf16>)
       beta(%beta : tensor<1x64x1xf32>) gate(%beta : tensor<1x64x1xf32>) {chunk_size = 32, gate_domain = #gdn.gate_domain<linear>}
       -> tensor<1x64x1x64xbf16>
