@@ -256,7 +256,9 @@ def with_outputs(call: Call) -> Call:
     if state is None and call.output_final_state:
         state = _new_state(call.q, call.v.to("meta"), None, call.cu_seqlens, call.options)
     if o is None:
-        o = _new_output(call.q, call.v.to("meta"), call.options)
+        # torch's empty_like of a tensor without memory imports SymPy, which takes seconds.
+        dtype = typed_as_output(call.q, call.v, call.options).dtype
+        o = call.v.new_empty(call.v.shape, dtype=dtype, device="meta")
     return call._replace(out=o, final_state=state)
 
 

@@ -14,7 +14,7 @@ import gdn  # noqa: E402
 PARTS = 10
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", [*range(4), *(pytest.param(n, marks=pytest.mark.full) for n in range(4, PARTS))])
 def test_random_batches(part):
     """Outputs, final states and gradients alone, packed in two orders, as a batch row, by one thread and by two."""
     faults = []

@@ -128,7 +128,7 @@ def test_states_that_stay(rows):
     np.testing.assert_array_equal(pool, before)
 
 
-@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("packed", [pytest.param(False, marks=pytest.mark.full), True])
 def test_states_inside(packed):
     """After every 64 tokens of a prefill, in rows of a buffer; a sequence without a row in the pool keeps none."""
     given, x, words = call(130, packed)
@@ -143,7 +143,7 @@ def test_states_inside(packed):
     assert (kept[[2, 3, 6]] == 7).all() and rms_error(pool[ROWS[::2]], wanted[::2, -1]) < 1e-5
 
 
-@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("library", [pytest.param("numpy", marks=pytest.mark.full), "torch"])
 def test_states_inside_in_named_rows(library):
     """The second state of the last sequence has no row."""
     given, x, words = call(130)

@@ -3,12 +3,10 @@
 """A language model that is trained by gdn and by a recurrence of torch (test/Integration/training)."""
 
 import csv
-import os
 import pathlib
-import subprocess
-import sys
 
 import pytest
+from fresh import fresh
 
 pytest.importorskip("torch")
 
@@ -26,10 +24,13 @@ SCRIPT = pathlib.Path(__file__).parents[1] / "Integration" / "training" / "train
 def test_losses(options, tmp_path):
     """Both models learn, and their losses are the same at each step."""
     file = tmp_path / "losses.csv"
-    command = [sys.executable, SCRIPT, "gdn", "recurrence", f"--csv={file}", *options]
+    command = [str(SCRIPT), "gdn", "recurrence", f"--csv={file}", *options]
     # Its operations are small: threads would wait for each other.
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    run = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    program = (
+        "import runpy, sys, torch; torch.set_num_threads(1)\n"
+        f"sys.argv = {command}; runpy.run_path(sys.argv[0], run_name='__main__')"
+    )
+    run = fresh(program)
     assert run.returncode == 0, run.stdout + run.stderr
     header, *rows = csv.reader(file.open())
     assert header == ["step", "gdn", "recurrence"] and len(rows) >= 40

@@ -5,10 +5,9 @@
 import importlib
 import math
 import pathlib
-import subprocess
-import sys
 
 import pytest
+from fresh import fresh
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers", reason="Transformers is not installed")
@@ -296,6 +295,7 @@ def test_compile_and_export(name, before):
     assert before[RULES[0]] and not any("gdn" in str(node.target) for node in exported.graph.nodes)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["qwen3_5"], indirect=True)
 def test_compiled_training(name, before):
     """A step with packed sequences is one graph forward and one backward, with the gradients of the model as it is."""
@@ -361,6 +361,6 @@ def test_the_example(model):
     """A small case of docs/examples/models.py."""
     example = pathlib.Path(__file__).parents[2] / "docs" / "examples" / "models.py"
     options = ["--model", model, "--tokens", "100", "--new", "3", "--heads", "2", "--runs", "1", "--threads", "1", "--train"]
-    run = subprocess.run([sys.executable, example, *options], capture_output=True, text=True, check=False)
+    run = fresh(f"import runpy, sys; sys.argv = {[str(example), *options]}; runpy.run_path(sys.argv[0], run_name='__main__')")
     assert run.returncode == 0, run.stdout + run.stderr
     assert "as torch's: yes" in run.stdout and "one token torch" in run.stdout and "training  torch" in run.stdout

@@ -121,7 +121,7 @@ def test_gradients_in_16_bits(name, before):
     expect_gradients_like_theirs(make_model(name, torch.bfloat16, initializer_range=0.02), tokens(2, 70), before)
 
 
-@pytest.mark.parametrize("checkpointing", [False, True])
+@pytest.mark.parametrize("checkpointing", [pytest.param(False, marks=pytest.mark.full), True])
 def test_training(name, before, checkpointing):
     """Ten steps: the losses fall, and are those of the path that was there before."""
     expected = losses_of(make_model(name), tokens(2, 70))

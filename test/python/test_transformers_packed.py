@@ -142,6 +142,7 @@ def test_packed_sequences_with_a_cache(name, before):
         run(40, [0, 5, 20], past_key_values=run(0, [0, 40]).past_key_values)
 
 
+@pytest.mark.full
 @torch.no_grad()
 def test_a_compiled_call_with_a_cache():
     """Says of several packed sequences what an eager one says."""
