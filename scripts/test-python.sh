@@ -2,8 +2,8 @@
 # Builds a wheel and tests it: scripts/test-python.sh [--full] [ARGUMENTS OF PYTEST].
 # - The wheel has the sample of kernels that python/gdn/kernels.json names or, with --full, all of them: the one that
 #   users install. Its tag, its size and what its library links are checked. Its kernels are compiled by
-#   build/bin/gdn-compile, which scripts/test.sh builds too. Without GDN_COMPILER a wheel's build makes its own
-#   (test/Scripts/wheel.test).
+#   build/bin/gdn-compile, which scripts/test.sh builds too, as it does the C++ of the sample's library. Without
+#   GDN_COMPILER and GDN_PYTHON_OBJECTS a wheel's build makes its own (test/Scripts/wheel.test).
 # - Its kernels are those of the last full test (scripts/kernel-hashes.py), a sample of all others too.
 # - In a fresh environment with nothing else (.venv-wheel), `python -m gdn` runs its self-test.
 # - In one with torch (.venv-python), pytest runs test/python; with --full tests that are marked so, too. PyTorch's CPU
@@ -17,9 +17,9 @@ ptxas=$PWD/.venv-ptxas/nvidia/cuda_nvcc/bin/ptxas
 limit=$((60 * 1000 * 1000))
 oldest=5.17.0
 old_tests="logits or pieces or packed or gradients"
-full=0 build=build/wheel-sample sample=ON code=ON
+full=0 build=build/wheel-sample sample=ON code=ON objects=$PWD/build/python-objects.txt
 if [ "${1:-}" = --full ]; then
-  full=1 build=build/wheel-full sample=OFF
+  full=1 build=build/wheel-full sample=OFF objects=
   shift
 elif ! nvidia-smi -L >/dev/null 2>&1; then
   # No GPU runs the sample, and LLVM must get what it got in the last full test (kernel-hashes.py).
@@ -54,7 +54,8 @@ packages &
 downloads=$!
 
 echo "== compiler"
-scripts/configure.sh && cmake --build --preset default --target gdn-compile || fail "expected gdn-compile, got a failed build"
+scripts/configure.sh && cmake --build --preset default --target gdn-compile gdn-calls ||
+  fail "expected gdn-compile, got a failed build"
 
 echo "== wheel"
 # A ptxas that stays where it is: with one in pip's environment of a build, the next build compiles all kernels again.
@@ -64,7 +65,7 @@ rm -rf "$wheels"
 .venv-python/bin/python "${pip[@]}" wheel . --no-deps --wheel-dir "$wheels" \
   --config-settings=build-dir="$build" --config-settings=cmake.define.GDN_PTXAS="$ptxas" \
   --config-settings=cmake.define.GDN_PYTHON_SAMPLE=$sample --config-settings=cmake.define.GDN_PYTHON_CODE=$code \
-  --config-settings=cmake.define.GDN_UNITY_BUILD=ON \
+  --config-settings=cmake.define.GDN_UNITY_BUILD=ON --config-settings=cmake.define.GDN_PYTHON_OBJECTS="$objects" \
   --config-settings=cmake.define.GDN_COMPILER="$PWD/build/bin/gdn-compile" || fail "expected a wheel, got a failed build"
 wheel=$(echo "$wheels"/gdn-*-py3-none-linux_x86_64.whl)
 [ -f "$wheel" ] || fail "expected a wheel of tag py3-none-linux_x86_64, got $(ls "$wheels")"
