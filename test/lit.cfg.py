@@ -65,6 +65,8 @@ ptxas = find_ptxas()
 if ptxas:
     config.available_features.add("ptxas")
     config.substitutions += [("%ptxas_old", ptxas[0]), ("%ptxas_new", ptxas[-1])]
+    if os.path.realpath(ptxas[0]) != os.path.realpath(ptxas[-1]):
+        config.available_features.add("ptxas-newer")
 if has_gpu():
     config.available_features.add("gpu")
 if config.gdn_sanitizers:

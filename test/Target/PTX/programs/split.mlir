@@ -1,6 +1,5 @@
 // A forward whose sequences are cut into segments: six kernels.
 // RUN: gdn-compile %s --segments=8 --target=sm_90a --emit=ptx | FileCheck %s --implicit-check-not=.local
-// RUN: gdn-compile %s --segment-length=512 --schedule=cta_per_v_tile --target=sm_90a --emit=ptx | FileCheck %s --implicit-check-not=.local
 
 // CHECK: .entry layer_segment_boundaries(
 // CHECK: st.global.b32

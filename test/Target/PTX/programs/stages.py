@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Writes functions of the stages that have schedules of their own, of every head dimension and type.
 
-Usage: stages.py DIRECTORY [COMPILER]. One file each, named <stage>_<K>x<V>_<type>.mlir; gdn-compile and gdn-run take them.
-COMPILER, a gdn-compile, makes a cubin of each by both schedules, which refuses stack and spills.
+Usage: stages.py DIRECTORY [COMPILER [128x128_bf16...]]. One file each, named <stage>_<K>x<V>_<type>.mlir; gdn-compile and
+gdn-run take them. COMPILER, a gdn-compile, makes a cubin of each, or of these, by both schedules, which refuses stack and
+spills.
 """
 
 import pathlib
@@ -45,7 +46,8 @@ def main():
             for data in ("bf16", "f16"):
                 path = directory / f"{stage}_{width}x{width}_{data}.mlir"
                 path.write_text(write(stage, width, data))
-                for schedule in SCHEDULES if sys.argv[2:] else []:
+                is_asked = not sys.argv[3:] or path.stem.removeprefix(f"{stage}_") in sys.argv[3:]
+                for schedule in SCHEDULES if sys.argv[2:] and is_asked else []:
                     subprocess.run([sys.argv[2], path, f"--schedule={schedule}", "--target=sm_90a", "--emit=cubin",
                                     "-o", path.with_suffix(".cubin")], check=True)
                     print(path.stem, schedule, flush=True)
