@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.."
 wheels=build/wheels
 ptxas=$PWD/.venv-ptxas/nvidia/cuda_nvcc/bin/ptxas
 limit=$((60 * 1000 * 1000))
-oldest=5.17.0
+oldest=$(sed -n "s/^oldest=//p" scripts/python-packages.sh)
 old_tests="logits or pieces or packed or gradients"
 full=0 build=build/wheel-sample sample=ON code=ON objects=$PWD/build/python-objects.txt
 if [ "${1:-}" = --full ]; then
@@ -41,14 +41,11 @@ install=("${pip[@]}" install --no-compile)
 [ -x .venv-python/bin/python ] || python3 -m venv .venv-python
 older=.venv-python/transformers-$oldest
 
-# What the tests need from PyPI comes while kernels are compiled: a download leaves the processors idle.
+# While kernels are compiled: a download leaves the processors idle, and an environment is one processor's work.
 packages() {
-  python3 -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]
-print(*project["dependencies"], *project["optional-dependencies"]["test"], sep="\n")' 2>/dev/null |
-    .venv-python/bin/python "${install[@]}" -r /dev/stdin || true # Python 3.10 has no tomllib: pip asks for them below
-  # In a folder of its own in front of the newest.
-  [ -d "$older" ] || .venv-python/bin/python "${install[@]}" --no-deps --target "$older" \
-    "transformers==$oldest" "huggingface_hub<2"
+  rm -rf .venv-wheel
+  python3 -m venv .venv-wheel
+  scripts/python-packages.sh
 }
 packages &
 downloads=$!
@@ -85,8 +82,13 @@ else
 fi
 
 echo "== a fresh environment"
-rm -rf .venv-wheel
-python3 -m venv .venv-wheel
+wait $downloads || fail "expected the packages of the tests, got a failed installation"
+# The other environment gets the wheel meanwhile, which may have been installed before, under the same version.
+{
+  .venv-python/bin/python "${install[@]}" --no-deps --force-reinstall "$wheel" &&
+    .venv-python/bin/python "${install[@]}" "$wheel[test]"
+} &
+other=$!
 .venv-wheel/bin/python "${install[@]}" "$wheel"
 library=$(.venv-wheel/bin/python -c 'from gdn import _library; print(_library.path())')
 needed=$(llvm-readelf-22 --dynamic "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v -E '^(ld-linux-x86-64|lib(c|m|dl|pthread))\.so' || true)
@@ -95,10 +97,7 @@ needed=$(llvm-readelf-22 --dynamic "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]
 (cd "$wheels" && ../../.venv-wheel/bin/python -m gdn) || fail "expected a self-test that passes"
 
 echo "== tests"
-wait $downloads || fail "expected Transformers $oldest, got a failed installation"
-.venv-python/bin/python "${install[@]}" "$wheel[test]"
-# The wheel may have been installed before, under the same version.
-.venv-python/bin/python "${install[@]}" --no-deps --force-reinstall "$wheel"
+wait $other || fail "expected an environment with the wheel, got a failed installation"
 
 # run_tests RESULTS ARGUMENTS: pytest on two processors; prints the closing line. A process that has no tests left takes
 # some of the other's: the last ones are long.

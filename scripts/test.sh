@@ -16,14 +16,17 @@ stop() {
 }
 
 scripts/setup.sh || stop "set-up"
-scripts/setup-ptxas.sh || echo "warning: no ptxas of CUDA 12.8; tests may be unsupported" >&2
+# A download, beside the build.
+scripts/setup-ptxas.sh &
+ptxas=$!
 echo "== configure ($preset)"
 scripts/configure.sh "$preset" || stop "configure"
 echo "== build"
 cmake --build --preset "$preset" --target all check-gdn-tools || stop "build"
 echo "== format"
 format=0
-git ls-files '*.h' '*.c' '*.cpp' | xargs clang-format-22 --dry-run -Werror || format=1
+git ls-files '*.h' '*.c' '*.cpp' | xargs -P "$(nproc)" -n 64 clang-format-22 --dry-run -Werror || format=1
+wait $ptxas || echo "warning: no ptxas of CUDA 12.8; tests may be unsupported" >&2
 echo "== tests"
 rm -f "$results"
 cmake --build --preset "$preset" --target check-gdn
