@@ -169,6 +169,28 @@ def options_cost(options):
     return 0
 
 
+def token_calls(torch, gdn):
+    """One token of 8 sequences, in place and with `out` given, as a model has it: states in their order, and in a pool."""
+    random = torch.Generator("cuda").manual_seed(0)
+
+    def normal(*shape, dtype=torch.bfloat16):
+        return torch.randn(*shape, device="cuda", generator=random).to(dtype)
+
+    N, H, HV = 8, 16, 32
+    v, pool, rows = normal(N, 1, HV, 128), normal(64, HV, 128, 128, dtype=torch.float32), torch.arange(N, 0, -1, device="cuda")
+    words = {
+        "q": normal(N, 1, H, 128), "k": normal(N, 1, H, 128), "v": v, "g": normal(N, 1, HV), "beta": normal(N, 1, HV),
+        "A_log": normal(HV, dtype=torch.float32), "dt_bias": normal(HV, dtype=torch.float32), "out": torch.empty_like(v),
+        "use_gate_in_kernel": True, "use_beta_sigmoid_in_kernel": True, "use_qk_l2norm_in_kernel": True, "state_layout": "vk",
+    }  # fmt: skip
+    states = pool[:N].clone()
+    function = gdn.fused_recurrent_gated_delta_rule
+    return {
+        "states in their order": functools.partial(function, **words, initial_state=states, final_state=states),
+        "a pool": functools.partial(function, **words, initial_state=pool, final_state=pool, state_indices=rows.int()),
+    }
+
+
 def flashinfer_calls(torch, gdn):
     """FlashInfer's call and ours of its kind, on the same tensors."""
     import gdn.flashinfer as ours
@@ -206,6 +228,13 @@ def host(options):
             print(name)
             for part, call in host_parts(torch, gdn, tensors, kwargs).items():
                 print(f"  {part:<34} {host_seconds(torch, call) * 1e6:6.2f}", flush=True)
+    print("one token, in place, `out` given")
+    with torch.inference_mode():
+        calls = token_calls(torch, gdn)
+        # In turn, so that a clock that changes is in both.
+        rounds = [[host_seconds(torch, call) for call in calls.values()] for _ in range(9)]
+        for name, times in zip(calls, zip(*rounds)):
+            print(f"  {name:<34} {statistics.median(times) * 1e6:6.2f}", flush=True)
     try:
         calls = flashinfer_calls(torch, gdn)
         next(iter(calls.values()))()
