@@ -46,7 +46,8 @@ def made(request, monkeypatch):
         # What needs a GPU: the plan of vLLM's convolution, and copies from pinned memory.
         builder = "vllm.v1.attention.backends.gdn_attn"
         monkeypatch.setattr(f"{builder}.compute_causal_conv1d_metadata", lambda *arguments, **words: (None, None, None))
-        monkeypatch.setattr(f"{builder}.async_tensor_h2d", lambda x, device, dtype=None: torch.as_tensor(x, dtype=dtype))
+        copied = lambda x, device, dtype=None: torch.as_tensor(x, dtype=dtype, device=device)  # noqa: E731
+        monkeypatch.setattr(f"{builder}.async_tensor_h2d", copied)
         made = gdn.vllm.make_layer(module, kind.__name__)
         # As vLLM's own tests do: a layer without its projections, which a model's configuration would have to make.
         layer, stand_in = made.__new__(made), kind(**words)

@@ -9,6 +9,7 @@ with pools take no tokens in float32: those tests, and others that a GPU leaves 
 
 import functools
 
+import engines_times  # What the engines' modules import, and no test calls, is found from here on.
 import reference
 import sglang_stand_in
 import torch
@@ -38,6 +39,8 @@ _randn, _from_numpy, _concatenate = torch.randn, torch.from_numpy, vllm_stand_in
 
 def pytest_configure(config):
     """Before test files import these names."""
+    # gdn runs the steps that it leaves to vLLM, too.
+    engines_times.gdn.vllm.KEPT.clear()
     torch.set_default_device("cuda")
     torch.randn = drawn_on_cpu
     torch.from_numpy = lambda x: _from_numpy(x).cuda()
