@@ -9,6 +9,7 @@ as they are called. Prints medians in us, and how far outputs before the norm an
 """
 
 import argparse
+import copy
 import importlib.abc
 import importlib.machinery
 import re
@@ -18,8 +19,8 @@ import types
 import unittest.mock
 
 
-#: What vLLM's modules import, and these steps do not call: compiled modules, and packages that a machine may lack.
-UNUSED = ["vllm._moe_C_stable_libtorch", "vllm.vllm_flash_attn", "llguidance"]
+#: What the engines' modules import, and these steps do not call: compiled modules, and packages that a machine may lack.
+UNUSED = ["vllm._moe_C_stable_libtorch", "vllm.vllm_flash_attn", "llguidance", "sgl_kernel", "IPython"]
 #: vLLM's compiled operators, if --compiled is given.
 COMPILED = "vllm._C_stable_libtorch"
 
@@ -87,7 +88,9 @@ class Layers:
         self.engine = importlib.import_module(f"{PACKAGE}.{gdn.vllm.LAYERS[name]}")
         with torch.device("cpu"):
             stand_in = getattr(made, name)(tp_size=tp_size, dtype=torch.bfloat16, pool=pool, blocks=blocks, **words)
-        stand_in = stand_in.cuda()
+        stand_in = stand_in.to(torch.get_default_device())
+        #: The parameters.
+        self.reference = copy.copy(stand_in)
         stand_in._modules.pop("o_norm", None)
         width = stand_in.kv_cache[0].shape[-1]
         conv, states = torch.randn(blocks, made.WIDTH - 1 + made.SPECULATED, width), torch.randn(stand_in.kv_cache[1].shape)
@@ -101,7 +104,7 @@ class Layers:
             cache = pages[:, : states[0].numel()].unflatten(1, states.shape[1:])
             cache.copy_(states)
             vars(layer).update(
-                kv_cache=(conv.to("cuda", torch.bfloat16), cache), served=_serving.Served("vLLM"), tp_rank=0,
+                kv_cache=(conv.to(torch.bfloat16), cache), served=_serving.Served("vLLM"), tp_rank=0,
                 key_dim=128 * layer.num_k_heads, value_dim=128 * layer.num_v_heads,
                 gdn_decode_kernel="triton" if COMPILED in UNUSED else "cuda",
                 enable_packed_recurrent_decode=True, disable_tp_for_ba_proj=False, layer_norm_epsilon=1e-6,
@@ -201,8 +204,8 @@ def called(function, calls):
 
 
 def apart(got, wanted):
-    scale = wanted.float().square().mean().sqrt()
-    return ((got.float() - wanted.float()).square().mean().sqrt() / scale).item()
+    scale = wanted.double().square().mean().sqrt()
+    return ((got.double() - wanted.double()).square().mean().sqrt() / scale).item()
 
 
 @torch.inference_mode()
