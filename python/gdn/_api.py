@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from . import _bitwise, _library
 from ._arguments import (
     KNOWN_OPTIONS,
+    KNOWN_POOLS,
     NO_STEPS,
     Call,
     check_chunk_size,
@@ -75,7 +76,10 @@ def _run(
     split: int = 0, steps: tuple[Any, ...] = NO_STEPS,
 ) -> tuple[Any, Any]:  # fmt: skip
     """What both functions do with arguments whose values no tensor depends on."""
-    if state_indices is not None or first_state != 0 or has_initial_state is not None:
+    is_known = state_indices is not None and final_state is not None and type(first_state) is int
+    if is_known and first_state in KNOWN_POOLS:
+        split |= KNOWN_POOLS[first_state]
+    elif state_indices is not None or first_state != 0 or has_initial_state is not None:
         split |= pool_of(state_indices, first_state, has_initial_state, output_final_state, final_state)
     forward = _FORWARDS.get(type(q)) or _find_forward(q)
     if scale is not None and type(scale) is not float:

@@ -265,6 +265,10 @@ def pool_of(
     return _library.pack_first_state(first)
 
 
+#: What pools say whose first rows engines name: asking as above takes a token's call as long as reading the rest.
+KNOWN_POOLS = {first: _library.pack_first_state(first) for first in (0, 1)}
+
+
 def saves_of(what: Any) -> int:
     """What a call says about what its forward saves, as options."""
     if what not in ("inputs", "states"):
