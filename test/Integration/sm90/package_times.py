@@ -60,9 +60,9 @@ def host_parts(torch, gdn, tensors, kwargs):
     """The parts of a call by name, each as something to time; the first one is the whole."""
     from gdn import _api, _library, _torch
 
-    v = tensors[2]
+    q, v = tensors[0], tensors[2]
     made = _api.BUILDERS["chunk_gated_delta_rule"](*tensors, **kwargs)
-    q, initial_state, cu_seqlens, options = made.q, made.initial_state, made.cu_seqlens, made.options
+    initial_state, cu_seqlens, options = made.initial_state, made.cu_seqlens, made.options
     public = functools.partial(gdn.chunk_gated_delta_rule, *tensors, **kwargs)
     o = torch.empty_like(v)
     state = _torch._new_state(q, v, initial_state, cu_seqlens, options) if made.output_final_state else None
@@ -82,7 +82,7 @@ def host_parts(torch, gdn, tensors, kwargs):
         "call into given outputs": functools.partial(public, out=o, final_state=state),
         "reading arguments": functools.partial(public, **{_api._THEN: lambda *fields: None}),
         "asking torch who has a say": functools.partial(_torch.is_plain, arrays),
-        "allocating o": functools.partial(_torch._new_output, v),
+        "allocating o": functools.partial(_torch._new_output, q, v, options),
         "library": functools.partial(forward, *arrays, *rest),
         "library, other addresses": in_turn([arrays, copies(arrays)]),
     }
@@ -220,6 +220,13 @@ def host(options):
 
     faulthandler.dump_traceback_later(4 * LIMIT, exit=True)
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, gdn {gdn.__version__}; us a call, median")
+    print("one token, in place, `out` given")
+    with torch.inference_mode():
+        calls = token_calls(torch, gdn)
+        # In turn, so that a clock that changes is in both.
+        rounds = [[host_seconds(torch, call) for call in calls.values()] for _ in range(9)]
+        for name, times in zip(calls, zip(*rounds)):
+            print(f"  {name:<34} {statistics.median(times) * 1e6:6.2f}", flush=True)
     case = Case("host", heads=(16, 32), tokens=64, initial="float32")
     for name, change in (("fixed, both states", {}), ("fixed, no states", {"initial": "", "final": False}),
                          ("packed, both states", {"lengths": (30, 34)})):
@@ -228,13 +235,6 @@ def host(options):
             print(name)
             for part, call in host_parts(torch, gdn, tensors, kwargs).items():
                 print(f"  {part:<34} {host_seconds(torch, call) * 1e6:6.2f}", flush=True)
-    print("one token, in place, `out` given")
-    with torch.inference_mode():
-        calls = token_calls(torch, gdn)
-        # In turn, so that a clock that changes is in both.
-        rounds = [[host_seconds(torch, call) for call in calls.values()] for _ in range(9)]
-        for name, times in zip(calls, zip(*rounds)):
-            print(f"  {name:<34} {statistics.median(times) * 1e6:6.2f}", flush=True)
     try:
         calls = flashinfer_calls(torch, gdn)
         next(iter(calls.values()))()
