@@ -30,8 +30,9 @@ _FIRST_STATE = 1
 #: What the kind of step is called that only verifies speculated tokens.
 _VERIFYING = "speculated tokens"
 #: Steps without prefills that stay vLLM's on a GPU, by kind, whether gates are a channel's, and bytes of an entry of a state:
-#: its kernels are faster there, or were not compared (docs/experiments/work-items.md).
-KEPT = {(_VERIFYING, False, 2), (_VERIFYING, True, 4)}
+#: its kernels are faster there (docs/experiments/work-items.md). So is its compiled kernel that verifies with gates a head and
+#: has the norm inside; vLLM looks itself where that runs, and gdn has the steps that it would run without.
+KEPT = {(_VERIFYING, True, 4)}
 
 
 class Part(NamedTuple):
@@ -214,11 +215,6 @@ def make_layer(engine: Any, name: str) -> type:
         def _forward_core(self, mixed_qkv: Any, b: Any, a: Any, core_attn_out: Any) -> None:
             if not self._runs(mixed_qkv, b, a, core_attn_out):
                 super()._forward_core(mixed_qkv, b, a, core_attn_out)
-
-        def _can_use_fused_gdn_mtp_decode(self, attn_metadata: Any) -> bool:
-            """Whether vLLM's kernel verifies speculated tokens: not where gdn does, or may do."""
-            is_gdns = not self._keeps(_VERIFYING, False) and self.served.runs.get(_VERIFYING, True)
-            return not is_gdns and super()._can_use_fused_gdn_mtp_decode(attn_metadata)
 
     class KimiLayer(Layer):
         """Gates of key channels. The core and the norm behind it are one call in vLLM's layer."""
