@@ -11,6 +11,7 @@ own pool; what each is apart from float64 is printed, and gdn's must be within b
 import argparse
 import re
 import sys
+import time
 import types
 
 import engines_times as engines
@@ -26,6 +27,9 @@ from gdn import _serving
 #: Slots of a sequence: as many as vLLM keeps states of.
 SLOTS = made.SPECULATED + 1
 BLOCKS = 1 + 8 * SLOTS
+#: Whether the engines' own layers take what gdn's leave of steps with prefills: Triton tries so many ways to run those that it
+#: takes minutes.
+PREFILLS_ARE_GDNS = "--decode" in sys.argv
 #: Of outputs and states, relative, by the pool's type.
 BOUNDS = {torch.float32: 1e-2, torch.bfloat16: 3e-2}
 
@@ -97,8 +101,12 @@ class Server:
             request.accept(part, count)
             request.inputs = request.inputs[1 - made.WIDTH :]
 
+    def copies(self, step):
+        """Whether the engine's own layer has what gdn's leaves, of a step with prefills."""
+        return len(self.worst) > 1 and PREFILLS_ARE_GDNS and bool(getattr(step, "prefills", step))
+
     def compare(self, outs, wanted):
-        for n, out in enumerate(outs):
+        for n, out in enumerate(outs, len(self.worst) - len(outs)):
             self.note(n, out, wanted)
 
     def compare_states(self, pools):
@@ -151,7 +159,11 @@ class OfVLLM(Server):
         x, b, a = (torch.cat(group) for group in zip(*parts))
         x, b, a = (torch.empty_like(part).index_copy_(0, where, part) for part in (x, b, a))
         x, b, a = (torch.cat([part, part.new_zeros(padding, part.shape[1])]) for part in (x, b, a))
-        outs = [self.run(layer, metadata, x, b, a)[where] for layer in self.ran]
+        ran = self.ran[1:] if self.copies(step) else self.ran
+        outs = [self.run(layer, metadata, x, b, a)[where] for layer in ran]
+        if self.copies(step):
+            for had, has in zip(self.ran[0].kv_cache, self.ran[1].kv_cache):
+                had.copy_(has)
         self.compare(outs, wanted)
         taken = [accepted for _, accepted in step.verified.values()] + counts[first:]
         self.accept(requests, parts, taken)
@@ -291,7 +303,8 @@ class OfSGLang(Server):
             b = b[None]
             a = a[None] if not mode.is_decode() else a
         outs = []
-        for backend, cache in self.backends:
+        copies = self.copies(mode.is_extend() and not mode.is_target_verify())
+        for backend, cache in self.backends[1:] if copies else self.backends:
             for request, is_old in zip(requests, has):
                 if not is_old:
                     # SGLang clears the slots that it gives away.
@@ -306,14 +319,20 @@ class OfSGLang(Server):
                     cache.temporal[request.slots[0]] = cache.intermediate_ssm[n, count - 1]
                     cache.conv[0][request.slots[0]] = cache.intermediate_conv_window[0][n, count - 1]
             outs.append(out.reshape(-1, *self.shape)[: len(wanted)])
+        if copies:
+            (_, had), (_, new) = self.backends
+            had.temporal.copy_(new.temporal)
+            had.conv[0].copy_(new.conv[0])
         self.compare(outs, wanted)
         self.accept(requests, parts, taken)
 
 
 @torch.inference_mode()
-def run(make, count, all_drafts):
-    server = make()
+def run(make, count, all_drafts, seconds):
+    server, end = make(), time.monotonic() + seconds
     for n, step in enumerate(steps(count, all_drafts)):
+        if time.monotonic() > end:
+            break
         before, slots = server.pools[-1].clone(), {name: request.slots for name, request in server.names.items()}
         try:
             server.step(step)
@@ -323,6 +342,7 @@ def run(make, count, all_drafts):
         named = [slot for name in (*step.prefills, *step.decodes, *step.verified) for slot in slots[name]]
         others = np.setdiff1d(np.arange(BLOCKS), named)
         server.touched += (before[others] != server.pools[-1][others]).any()
+        server.steps = n + 1
     assert int(server.touched) == 0, f"{int(server.touched)} steps touched rows of other sequences"
     server.worst = [float(worst) for worst in server.worst]
     return server
@@ -332,6 +352,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="cases whose title has this pattern")
     parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin no step behind so many of a case")
+    parser.add_argument("--decode", action="store_true", help="engines' own layers run the steps without prefills alone")
     parser.add_argument("--device", default="cuda")
     arguments = parser.parse_args()
     torch.set_default_device(arguments.device)
@@ -354,11 +376,11 @@ def main():
                     make = lambda: OfSGLang(name == kimi, pool, tp_size, own, **words)  # noqa: E731, B023
                 torch.manual_seed(0)
                 try:
-                    server = run(make, arguments.steps, engine == "SGLang")
+                    server = run(make, arguments.steps, engine == "SGLang", arguments.seconds)
                     is_right = server.worst[-1] < BOUNDS[pool]
                     left = [kind for kind, yes in server.served.runs.items() if not yes]
                     print(f"{title:44} engine {server.worst[0]:.1e} gdn {server.worst[-1]:.1e} {'ok' if is_right else 'WRONG'}"
-                          f" {server.seed} requests; left {left}; runs {len(server.served.runs)}", flush=True)
+                          f" {server.steps} steps, {server.seed} requests; left {left}; runs {len(server.served.runs)}", flush=True)
                     failed += not is_right
                 except Exception as error:
                     failed += 1
