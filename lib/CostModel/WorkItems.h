@@ -45,7 +45,7 @@ inline int64_t liveHeads(const Workload &p) {
 inline constexpr double kGain = 0.03, kLoss = 0.03;
 /// What it may lose with gates that decay nothing, if most heads decay; and
 /// with gates of channels, of which a benchmark's decay.
-inline constexpr double kUtmostLoss = 0.1, kUtmostChannelLoss = 0.2;
+inline constexpr double kUtmostLoss = 0.1, kUtmostChannelLoss = 0.3;
 
 /// Work items that take the same time.
 struct Items {
