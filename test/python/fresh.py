@@ -1,7 +1,7 @@
 # Part of the gdn project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Processes of their own for programs that begin with `import torch`, which takes seconds: one process has imported it,
-and nothing else, and each program runs in a fork of that."""
+"""Processes of their own for programs that begin with `import torch`, which takes seconds: one process has imported it
+and what compiles by it, which takes longer still, and nothing else, and each program runs in a fork of that."""
 
 import contextlib
 import json
@@ -35,7 +35,7 @@ def _run(program, environment, out, err):
 def _serve():
     """Runs the programs that standard input has, a line each, and tells what became of them."""
     with contextlib.suppress(ImportError):
-        import torch  # noqa: F401
+        import torch._dynamo  # noqa: F401
 
     for line in sys.stdin:
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
