@@ -49,7 +49,6 @@ class Server:
         pages = torch.full((SLOTS, size + 64), torch.nan, dtype=self.dtype, device=device)
         self.pool = pages[:, :size].unflatten(1, (self.HV, channels, channels))
         self.pages, self.free, self.requests, self.worst = pages, list(range(FIRST, SLOTS)), [], 0.0
-        self.sizes = []
         self.counts = {"sequences": 0, "steps": 0, "tokens": 0}
 
     def draw(self, tokens):
@@ -94,11 +93,11 @@ class Server:
         error = rms_error(got, wanted) if np.size(wanted) else 0.0
         self.worst = max(self.worst, error if error == error else np.inf)
 
-    def compare_outputs(self, got, wanted):
-        """By at least a tenth of their usual size: what the state rounds does not shrink with an output that nearly cancels."""
-        self.sizes.append(float(np.sqrt(np.mean(np.square(wanted)))))
-        least = max(1.0, np.median(self.sizes) / 10 / max(self.sizes[-1], 1e-30))
-        self.compare(wanted + (got - wanted) / least, wanted)
+    def compare_outputs(self, got, wanted, state):
+        """By at least what a state of this size gives: what rounds it does not shrink with an output that nearly cancels."""
+        usual = np.sqrt(np.mean(np.square(state)) / self.D)
+        size = np.sqrt(np.mean(np.square(wanted)))
+        self.compare(wanted + (got - wanted) * min(1.0, size / usual), wanted)
 
     def prefill(self, requests):
         """A piece of each; new ones begin with zeros, whatever their slots hold."""
@@ -127,7 +126,7 @@ class Server:
         begin = 0
         for request, length in zip(requests, lengths):
             wanted, state = self.expect(exact, begin, begin + length, request.state)
-            self.compare_outputs(o[begin : begin + length], wanted)
+            self.compare_outputs(o[begin : begin + length], wanted, state)
             request.state, request.accepted = self.rounded(state), 1
             self.compare(self.pool[request.slots[0]].float().cpu().numpy(), request.state[0])
             begin += length
@@ -149,7 +148,7 @@ class Server:
                 wanted, state = self.expect(exact, t, t + 1, state)
                 # What is kept in 16 bits is what the next token reads.
                 state = self.rounded(state)
-                self.compare_outputs(o[t : t + 1], wanted)
+                self.compare_outputs(o[t : t + 1], wanted, state)
                 states.append(state)
             for slot, state in zip(request.slots, states):
                 self.compare(self.pool[slot].float().cpu().numpy(), state[0])
