@@ -57,6 +57,23 @@ def functions_of(is_kda: bool) -> tuple[str, str]:
     return f"fused_recurrent_{rule}", f"chunk_{rule}"
 
 
+#: Tokens of a prefill that is asked for, and the arrays [1, T, ...] of a call.
+_LONG, _TOKENS = 8192, ("q", "k", "v", "g", "beta", "out")
+
+
+def _lengthened(call: dict[str, Any]) -> dict[str, Any]:
+    """The call with many tokens, of tensors without memory."""
+    import torch
+
+    def without_memory(name: str, given: Any) -> Any:
+        if not isinstance(given, torch.Tensor):
+            return given
+        shape = (1, _LONG, *given.shape[2:]) if name in _TOKENS else given.shape
+        return torch.empty(shape, dtype=given.dtype, device="meta")
+
+    return {name: without_memory(name, given) for name, given in call.items()}
+
+
 class Served:
     """What gdn runs for a layer or a backend of `engine`. Each kind of call is asked for once, by all that a call itself
     checks. What gdn does not run, the engine does as before, with one line of log."""
@@ -89,7 +106,11 @@ class Served:
             return False
         try:
             for name, call in calls():
-                if not (answer := gdn.supported(**call, function=name)):
+                answer = gdn.supported(**call, function=name)
+                # A short prefill may run token by token, which a long one never does.
+                if answer and name.startswith("chunk"):
+                    answer = gdn.supported(**_lengthened(call), function=name, device="cuda" if on_gpu else "cpu")
+                if not answer:
                     return self.decide(kind, answer.reasons[0])
         except Exception as error:
             return self.decide(kind, f"{type(error).__name__}: {error}")

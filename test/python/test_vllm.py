@@ -201,6 +201,30 @@ def test_captured_steps(monkeypatch, caplog):
     assert served.serves("prefill", calls, on_gpu=True) and len(asked) == 1
 
 
+def test_long_prefills_are_asked_for(monkeypatch, caplog):
+    """A short prefill may run token by token, where a long one has no kernels: the kind is vLLM's, not its first call."""
+    _serving._said.clear()
+    asked = []
+
+    class Answer(int):
+        reasons = ("initial_state: expected float32",)
+
+    def supported(q, initial_state, function, device=None):
+        asked.append((function, q.shape[1], device, initial_state.device.type))
+        return Answer(q.shape[1] < 100)
+
+    monkeypatch.setattr(gdn, "supported", supported)
+    call = {"q": torch.zeros(1, 5, HEADS, CHANNELS), "initial_state": torch.zeros(2, HEADS, CHANNELS, CHANNELS)}
+    served = _serving.Served("vLLM")
+    with caplog.at_level(logging.WARNING, "gdn.vllm"):
+        assert not served.serves("prefill", lambda: [("chunk_kda", call)], on_gpu=False)
+        assert served.serves("decoding", lambda: [("fused_recurrent_kda", call)], on_gpu=False)
+    assert asked == [
+        ("chunk_kda", 5, None, "cpu"), ("chunk_kda", 8192, "cpu", "meta"), ("fused_recurrent_kda", 5, None, "cpu"),
+    ]  # fmt: skip
+    assert caplog.messages == ["gdn: vLLM runs prefill as before: initial_state: expected float32"]
+
+
 @pytest.mark.parametrize("kind,is_spec,pool,left", [
     (QwenGatedDeltaNetAttention, False, "bfloat16", None),
     (QwenGatedDeltaNetAttention, True, "bfloat16", None),
