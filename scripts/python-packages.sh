@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what scripts/test-python.sh needs of PyPI: into .venv-python what the tests import, and in a folder of its own
 # there the oldest Transformers that gdn.transformers promises. Does nothing where all of it is there; a second call waits
-# for the first. So .ci/run can begin with one, beside the first files of the build.
+# for the first.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 oldest=5.17.0
