@@ -22,9 +22,6 @@ if [ "$(id -u)" -ne 0 ]; then
   fi
   as_root=(sudo)
 fi
-# One at a time: apt-get refuses to wait.
-exec 8>"${TMPDIR:-/tmp}/gdn-setup-$(id -u).lock"
-flock 8
 export DEBIAN_FRONTEND=noninteractive
 echo "installing ${#missing[@]} Debian packages: ${missing[*]}"
 "${as_root[@]}" apt-get update -qq

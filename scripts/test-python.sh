@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.."
 wheels=build/wheels
 ptxas=$PWD/.venv-ptxas/nvidia/cuda_nvcc/bin/ptxas
 limit=$((60 * 1000 * 1000))
-oldest=$(sed -n "s/^oldest=//p" scripts/python-packages.sh)
+oldest=5.17.0
 old_tests="logits or pieces or packed or gradients"
 full=0 build=build/wheel-sample sample=ON code=ON objects=$PWD/build/python-objects.txt
 if [ "${1:-}" = --full ]; then
@@ -45,7 +45,12 @@ older=.venv-python/transformers-$oldest
 packages() {
   rm -rf .venv-wheel
   python3 -m venv .venv-wheel
-  scripts/python-packages.sh
+  python3 -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]
+print(*project["dependencies"], *project["optional-dependencies"]["test"], sep="\n")' 2>/dev/null |
+    .venv-python/bin/python "${install[@]}" -r /dev/stdin || true # Python 3.10 has no tomllib: pip asks for them below
+  # In a folder of its own in front of the newest.
+  [ -d "$older" ] || .venv-python/bin/python "${install[@]}" --no-deps --target "$older" \
+    "transformers==$oldest" "huggingface_hub<2"
 }
 packages &
 downloads=$!
