@@ -37,8 +37,9 @@ static OwnRule ownRuleOf(const Workload &p) {
 /// What a second, shorter length must gain, which the device takes where it
 /// pays.
 static constexpr double kSecondLengthGain = 0.02;
-/// Chunks that a part of such a segment has at least. With the second it
-/// forgets what is before it with gates of models.
+/// Chunks that a part of such a segment has at least, and a second number that
+/// is tried. With gates of models a part forgets what is before it from 16
+/// chunks on, and with gates of channels from 4 on.
 static constexpr int64_t kLeastOwnChunks[] = {8, 16},
                          kLeastChannelChunks[] = {4, 8};
 /// Parts of such a segment that the model tries.
@@ -127,10 +128,10 @@ static SplitEstimate addLonger(const Workload &p, const Chip &chip,
   int64_t most = p.packed ? sequences.tokens : sequences.longest;
   SplitEstimate shorter = estimateShorter(p, chip, whole, cut.length, request);
   // A slower one than one that may be chosen is not looked at closely.
-  double limit = isSafe(p, cut, whole.chosen().seconds, request)
-                     ? weigh(p, cut) - weigh(p, shorter) + shorter.seconds() +
-                           shorter.slowSeconds()
-                     : kAnySeconds;
+  double limit =
+      isSafe(p, cut, whole.chosen().seconds, request)
+          ? weigh(p, cut) - (ownRuleOf(p).weight - 1) * shorter.seconds()
+          : kAnySeconds;
   SplitEstimate now = estimateTwoLengths(
       p, chip, whole, shorter, divideCeil(most, p.chunkTokens) * p.chunkTokens,
       request, limit);
